@@ -7,7 +7,8 @@ import pytest
 
 from mngr.errors import MngrError
 from mngr.tmr.branch.gate import GateResult, IntegrationDecision, KnownTests
-from mngr.tmr.branch.integration import Integrated, Rules, integrate
+from mngr.tmr.branch.integrated import Integrated
+from mngr.tmr.branch.integration import Rules, integrate
 from mngr.tmr.branch.unit import BEHAVIOUR
 from mngr.tmr.judge.paths import Paths
 from mngr.tmr.judge.steering_files import with_included

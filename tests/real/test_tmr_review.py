@@ -12,8 +12,9 @@ from mngr.cli.tmr import review
 from mngr.cli.tmr.review import ReviewItem, works
 from mngr.mapreduce.run import Run
 from mngr.mapreduce.state import RunState, TaskState
+from mngr.tmr.branch.integrated import Committed
 from mngr.tmr.judge import verdict
-from mngr.tmr.words.places import integration_of
+from mngr.tmr.run_view import TaskView, view
 from tests.support import tmr_runs
 from tests.support.terminals import on_a_terminal
 from tests.support.tmr import FIX_SUB
@@ -36,8 +37,8 @@ def test_a_review_shows_work_without_obeying_it() -> None:
         fix = project.commit({"src/app.py": "quit()  # \x1b[1A\x1b[2K hidden\n"})
         told = TextIOWrapper(BytesIO(), encoding="utf-8")
         app = cast(App, SimpleNamespace(out=Output("human", told, told, colour=True)))
-        commit = {"id": fix, "title": "t", "rank": 1, "because": "b", "slugs": ["a"], "needed_by": (), "paths": ()}
-        work = ReviewItem((TaskState("a", "a", {}),), (commit,), 1)
+        commit = Committed(fix, title="t", rank=1, because="b", slugs=("a",))
+        work = ReviewItem((TaskView(TaskState("a", "a", {})),), (commit,), 1)
         review._show(app, cast(Run, SimpleNamespace(state=RunState())), project.git, work, "1 of 1")
         told.seek(0)
         shown = told.read()
@@ -49,14 +50,14 @@ def test_a_review_shows_work_without_obeying_it() -> None:
 
 def test_dangerous_work_of_any_kind_comes_first_and_enter_does_not_keep_it(user: User) -> None:
     made = tmr_runs.begin_run(user, "night", MADE)
-    first, second = works(Run(str(made)).state)
+    first, second = works(view(Run(str(made)).state))
     assert (first.slugs[0].startswith("odd"), first.dangerous, second.dangerous) == (True, True, False)
     seen = on_a_terminal(user, "tmr", "review", typed="\n\n\n").ok().stdout
     assert seen.count("keep it?") == 3 and "2 of 2" not in seen, "no answer is no yes"
     assert "the branch stays as it is" in seen
     warned, changed = seen.index("LOOK AT THIS: `test_odd` had 6 assertions"), seen.index("+PLANTS = 3")
     assert warned < changed, "the warning is above the change"
-    assert integration_of(Run(str(made)).state)["accepted"] == []
+    assert view(Run(str(made)).state).branch.accepted == ()
 
 
 def test_what_was_looked_at_and_kept_is_not_asked_about_again(user: User) -> None:
@@ -64,7 +65,7 @@ def test_what_was_looked_at_and_kept_is_not_asked_about_again(user: User) -> Non
     assert "Look at 1 flagged commit before you merge" in user.mngr("tmr", "status").ok().stdout
     seen = on_a_terminal(user, "tmr", "review", typed="d\ny\np\ny\n\n").failed(3).stdout
     assert "| ## Why" in seen and seen.count("1 of 2: ") == 2
-    (accepted,) = integration_of(Run(str(made)).state)["accepted"]
+    (accepted,) = view(Run(str(made)).state).branch.accepted
     assert accepted.startswith("odd")
     assert "flagged" not in user.mngr("tmr", "status").ok().stdout
     assert "ON THE BRANCH (2)" in user.mngr("tmr", "status").ok().stdout

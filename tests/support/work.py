@@ -12,7 +12,7 @@ from mngr.system.git import Git
 from mngr.system.process import Result
 from mngr.tmr.branch.conflict import Conflict
 from mngr.tmr.branch.gate import GateFailure, GateResult
-from mngr.tmr.branch.integration import Integrated
+from mngr.tmr.branch.integrated import Integrated
 from mngr.tmr.branch.unit import Unit, VerifiedWork
 
 Content = str | bytes | None | tuple[str, str]

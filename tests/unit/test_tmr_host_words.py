@@ -7,9 +7,10 @@ from mngr.cli.tmr import progress
 from mngr.mapreduce.ledger_fold import fold
 from mngr.report.tmr_rows import overview
 from mngr.report.tmr_suite import ReportData
+from mngr.tmr.run_view import view
 from mngr.tmr.words import log_lines
 from mngr.tmr.words.host_words import host_line, host_rows
-from mngr.tmr.words.summary import row, summary
+from mngr.tmr.words.summary import rows, summary
 
 AT = 1_700_000_000
 FIRST, SECOND = {"task": "a", "number": 1}, {"task": "a", "number": 2}
@@ -53,7 +54,7 @@ def test_each_host_has_a_line_that_says_what_became_of_it() -> None:
 
 def test_the_row_of_a_task_names_its_host_and_those_that_were_lost_under_it() -> None:
     state = fold(ENTRIES)
-    found = row(state.tasks["a"])
+    (found,) = rows(view(state))
     assert (found["host"], found["lost_hosts"]) == ("box2", ["box1"])
     assert [one["state"] for one in summary(state)["hosts"]] == ["unreached", "ready"]
 
@@ -74,6 +75,6 @@ def test_the_picture_and_the_first_page_show_hosts() -> None:
     lines = progress.picture(state, progress.LiveFacts(), now=AT + 1, width=200)
     assert any(line.startswith("  slug-a  box2  RUNNING") for line in lines)
     assert any(line.startswith("host box1 does not answer") for line in lines)
-    found = overview(ReportData(state, told=({**CUT, "at": AT},)))
+    found = overview(ReportData(view(state), told=({**CUT, "at": AT},)))
     assert found["hosts"][0]["name"] == "box1" and found["tasks"][0]["host"] == "box2"
     assert [one["text"] for one in found["log"]] == [log_lines.line(CUT, state)]

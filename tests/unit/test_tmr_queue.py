@@ -8,9 +8,9 @@ from mngr.mapreduce.state import RunState
 from mngr.report.tmr_queue import excerpt
 from mngr.report.tmr_rows import order_of, task_row
 from mngr.report.tmr_suite import ReportData, matrix, suite
-from mngr.tmr.words import places
+from mngr.tmr.run_view import RunView, view
 from mngr.tmr.words.headline import Suite, headline
-from mngr.tmr.words.questions import questions
+from mngr.tmr.words.questions import grouped, questions
 from tests.unit.test_tmr_report import attempt, entries
 
 FLAG = {"kind": "skip", "path": "tests/t.py", "text": "`t` has a new `skip`"}
@@ -42,7 +42,12 @@ def aside(slug: str, reason: str = "clashes") -> dict[str, Any]:
 
 
 def told(state: RunState, suite: Suite = ALL) -> str:
-    return headline(state, "over", suite).text
+    return headline(view(state), "over", suite).text
+
+
+def groups(state: RunState) -> dict[str, list[str]]:
+    seen = view(state)
+    return {name: [task.slug for task in tasks] for name, tasks in grouped(seen, questions(seen)).items()}
 
 
 def test_what_is_on_the_branch_and_dangerous_is_asked_first_and_each_test_once() -> None:
@@ -54,12 +59,12 @@ def test_what_is_on_the_branch_and_dangerous_is_asked_first_and_each_test_once()
         *tried("c", "fixed", flags=[FLAG]),
         *tried("d", "unproven"),
         *tried("e", "fixed"),
-        *tried("f", "unchanged"),
+        *tried("f", "unchanged", flaky=True),
         commits=[commit("c"), commit("e", id="e" * 40)],
         set_aside=[aside("b")],
         branch="tmr/r",
     )
-    found = questions(state, flaky=["t.py::f"])
+    found = questions(view(state))
     assert [(one.kind, one.tasks[0].slug) for one in found] == [
         ("on the branch", "c"),
         ("unproven", "d"),
@@ -83,13 +88,13 @@ def test_equal_questions_are_one_with_all_tests() -> None:
     state = run(
         *[one for name, claim in zip("abc", claims, strict=True) for one in tried(name, "blocked", claim=claim)]
     )
-    (found,) = questions(state)
+    (found,) = questions(view(state))
     assert [task.slug for task in found.tasks] == ["a", "b", "c"]
     assert "--task a --task b --task c" in found.commands[0][1]
 
 
 def test_work_that_asks_the_same_is_not_accepted_without_looking_at_each() -> None:
-    (found,) = questions(run(*tried("a", "unproven"), *tried("b", "unproven")))
+    (found,) = questions(view(run(*tried("a", "unproven"), *tried("b", "unproven"))))
     assert [line for _, line in found.commands] == ["mngr tmr review r"]
 
 
@@ -99,20 +104,20 @@ def test_equal_questions_name_no_test_that_only_one_of_them_is_about() -> None:
         for name in ("test_x", "test_y")
         for line in tried(name, "held", reasons=[f"`t.py::{name}` passes with a spoiled product too"])
     ]
-    asked = questions(run(*held, tasks=("test_x", "test_y")))
+    asked = questions(view(run(*held, tasks=("test_x", "test_y"))))
     assert [(len(one.tasks), one.text) for one in asked] == [(2, "its test passes with a spoiled product too")]
 
 
 def test_a_changed_expectation_is_shown_with_both_values() -> None:
     change = {"path": "tests/t.py", "line": 7, "before": "5", "after": "7"}
     state = run(*tried("a", "expectation changed", expectations=[change]), commits=[commit("a")], branch="tmr/r")
-    (found,) = questions(state)
+    (found,) = questions(view(state))
     assert (found.kind, found.text) == ("on the branch", "`tests/t.py:7` expects `7` instead of `5`")
 
 
 def test_what_a_person_accepted_is_not_asked_again() -> None:
     state = run(*tried("a", "held", flags=[FLAG]), commits=[commit("a")], accepted=["a"], branch="tmr/r")
-    assert questions(state) == [] and list(places.grouped(state)) == ["queued", "on the branch"]
+    assert questions(view(state)) == [] and list(groups(state)) == ["queued", "on the branch"]
     assert "flagged" not in told(state)
 
 
@@ -125,11 +130,11 @@ def test_the_headline_says_whether_to_merge_and_what_to_look_at_first() -> None:
         "Branch `tmr/r` is ready: 2 commits, 8 → 19 tests pass, nothing got worse. Look at 1 flagged commit before you "
         "merge. 3 tasks did not make it (1 refuted, 1 refused, 1 blocked), 1 set aside."
     )
-    commands = headline(state, "over", ALL).commands
+    commands = headline(view(state), "over", ALL).commands
     assert [line for _, line in commands] == ["mngr tmr review r", "git merge tmr/r"]
-    red = headline(run(*tasks, commits=both, green=False, branch="tmr/r"), "over", ALL)
+    red = headline(view(run(*tasks, commits=both, green=False, branch="tmr/r")), "over", ALL)
     assert red.title == "Do not merge `tmr/r` yet: its tests are red." and "git merge" not in str(red.commands)
-    assert headline(state, "over", Suite(8, 9, 2)).title == "Do not merge `tmr/r` yet: 2 tests got worse."
+    assert headline(view(state), "over", Suite(8, 9, 2)).title == "Do not merge `tmr/r` yet: 2 tests got worse."
 
 
 def test_nothing_to_merge_says_why() -> None:
@@ -138,26 +143,26 @@ def test_nothing_to_merge_says_why() -> None:
     assert told(run(*tried("a", "unchanged"), tasks="a", branch="")) == "Nothing to merge: no change was needed."
     mixed = run(*tried("a", "refuted"), *tried("b", "unchanged"), tasks="ab", branch="")
     assert told(mixed) == "Nothing to merge: 1 refuted, 1 unchanged."
-    assert "mngr tmr resume r" in str(headline(run(tasks="a"), "broken off", ALL).commands)
-    assert headline(run(*tried("a", "held"), tasks="ab"), "running", ALL).text == (
-        "Running: 1 of 2 tasks settled. 1 task needs you."
+    assert "mngr tmr resume r" in str(headline(view(run(tasks="a")), "broken off", ALL).commands)
+    assert headline(view(run(*tried("a", "held"), tasks="ab")), "running", ALL).text == (
+        "Running: 1 of 2 tasks settled. 1 question waits for you."
     )
 
 
 def test_work_that_is_set_aside_is_neither_green_nor_counted_as_good() -> None:
     state = run(*tried("a", "fixed", after="passed"), set_aside=[aside("a")], branch="tmr/r")
-    place = places.places(state)["a"]
-    row = task_row(ReportData(state), state.tasks["t.py::a"], place)
+    known = ReportData(view(state))
+    row = task_row(known, known.run.tasks[0])
     assert (row["verdict"], row["kind"], row["place"]) == ("fixed", "set-aside", "set aside")
     assert row["why"] == "fixed, but clashes" and row["after"] == "passed"
-    assert "a" in [task.slug for task in places.grouped(state)["set aside"]]
+    assert groups(state)["needs you"] == ["a"] and "on the branch" not in groups(state)
 
 
 def test_a_verdict_that_nobody_knows_is_shown_last() -> None:
     rows = [{"kind": "odd-word"}, {"kind": "fixed"}]
     assert order_of(rows)[-1] == "odd-word" and "fixed" in order_of(rows)
     state = run(*tried("a", "odd word"), commits=[commit("a")], branch="tmr/r")
-    assert places.grouped(state)["on the branch"][0].slug == "a"
+    assert groups(state)["on the branch"] == ["a"]
 
 
 PATCH = """\
@@ -199,7 +204,9 @@ def test_an_excerpt_shows_the_lines_in_question() -> None:
 def test_every_test_is_in_the_matrix_with_how_it_moved() -> None:
     measured = {name: {"verdict": word} for name, word in {"f::a": "pass", "f::b": "fail", "f::c": "pass"}.items()}
     found = matrix(
-        ReportData(RunState(), measured=measured, at_tip={"f::a": "skipped", "f::b": "passed", "f::n": "passed"})
+        ReportData(
+            RunView(RunState()), measured=measured, at_tip={"f::a": "skipped", "f::b": "passed", "f::n": "passed"}
+        )
     )
     assert found["files"] == [
         {
@@ -214,7 +221,7 @@ def test_every_test_is_in_the_matrix_with_how_it_moved() -> None:
     ]
     assert found["counts"] == {"worse": 2, "better": 1, "new": 1}
     state = run(excused=["f::a"], branch="tmr/r")
-    unstable = ReportData(state, measured=measured, at_tip={"f::a": "failed", "f::b": "failed", "f::c": "passed"})
+    unstable = ReportData(view(state), measured=measured, at_tip={"f::a": "failed", "f::b": "failed", "f::c": "passed"})
     assert matrix(unstable)["counts"] == {"unstable": 1, "still not passing": 1, "passes": 1}
     assert suite(unstable) == Suite(2, 1, 0), "the gate saw it pass again"
-    assert matrix(ReportData(RunState(), measured=measured))["counts"] == {"not measured": 3}
+    assert matrix(ReportData(RunView(RunState()), measured=measured))["counts"] == {"not measured": 3}

@@ -14,6 +14,7 @@ from mngr.report.tmr_patches import Pair, Patches, _by_head
 from mngr.report.tmr_rows import branch, chart, overview, report, task_row
 from mngr.report.tmr_suite import ReportData, before_and_after, clusters, trends
 from mngr.tmr.judge import verdict
+from mngr.tmr.run_view import view
 
 START = 1_790_000_000.0
 
@@ -44,20 +45,20 @@ def known(*more: Any, **given: Any) -> ReportData:
         (0, "run", {"run": "r", "base": "b" * 40, "repo": "/repo"}),
         *[(0, "task", {"task": test, "slug": test, "data": {}}) for test in ("a", "b", "c")],
     ]
-    return ReportData(fold(entries(*begin, *more)), **given)
+    return ReportData(view(fold(entries(*begin, *more))), **given)
 
 
 def test_a_row_has_what_was_measured_before_and_after_and_what_to_look_at() -> None:
     flags = [{"kind": "skip", "path": "p", "text": "t"}, {"kind": "skip", "path": "q", "text": "u"}]
     found = known(*attempt("a", 0, 9, verdict.FIXED, flags=flags, after="passed"), measured={"a": {"verdict": "fail"}})
-    row = task_row(found, found.state.tasks["a"])
+    row = task_row(found, found.run.tasks[0])
     assert (row["verdict"], row["before"], row["after"], row["flags"]) == ("fixed", "fail", "passed", ["skip"])
     assert (row["attempts"], row["seconds"], row["why"]) == (1, 9, "so")
 
 
 def test_a_task_without_an_attempt_is_a_row_that_needs_nobody_yet() -> None:
     found = known()
-    row = task_row(found, found.state.tasks["b"])
+    row = task_row(found, found.run.tasks[1])
     assert (row["verdict"], row["kind"], row["seconds"], row["agent"]) == ("not started", "not-started", None, "")
 
 

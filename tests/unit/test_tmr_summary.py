@@ -8,6 +8,7 @@ from mngr.cli.tmr import progress
 from mngr.mapreduce.ledger_fold import fold
 from mngr.mapreduce.state import RunState
 from mngr.tmr.branch.delivery import verified
+from mngr.tmr.run_view import TaskView, view
 from mngr.tmr.words import log_lines
 from mngr.tmr.words.summary import doing, remedy, row, summary
 
@@ -29,15 +30,20 @@ def ended(*more: dict[str, Any]) -> RunState:
     return fold([*begun, *more])
 
 
+def task_of(state: RunState) -> TaskView:
+    (task,) = view(state).tasks
+    return task
+
+
 def test_work_that_could_not_be_measured_is_a_failed_row_and_is_not_integrated() -> None:
     tip = {"tip": "c" * 40, "outcome": None}
     for collected, error in ((tip, "no space left"), ({}, "")):
         got = entry("collected", **ABOUT, data=collected, error="" if collected else "its agent is gone")
         state = ended(got, entry("verdict", **ABOUT, data={}, error=error))
-        found = row(state.tasks["a"])
+        found = row(task_of(state))
         assert (found["status"], found["verdict"]) == ("settled", "failed")
         assert found["why"] == (error or "its agent is gone")
-        assert verified(state.tasks["a"]) is None
+        assert verified(task_of(state)) is None
 
 
 def test_every_entry_about_such_a_task_has_words() -> None:
@@ -78,7 +84,7 @@ def test_what_concerns_all_agents_is_said_with_what_to_do() -> None:
     one = fold([limited], two)
     (said,) = log_lines.standing(one, until - 5)
     assert said == f"1 of 2 agents wait until {clock}, and no other one is started: rate limit: it resets later"
-    assert [row(one.tasks[task])["why"] for task in "ab"] == [reason, ""]
+    assert [task.why for task in view(one).tasks] == [reason, ""]
     (said,) = log_lines.standing(fold([{**limited, "task": "b"}], one), until - 5)
     assert said.startswith("all agents wait until")
     assert list(log_lines.standing(waits, until + 1)) == [] and summary(waits)["waits_until"] == until
@@ -104,15 +110,15 @@ def test_a_task_whose_agent_waits_says_why() -> None:
     ]
     started = entry("started", **ABOUT, agent_id="id")
     seen = entry("state", **ABOUT, state="BLOCKED", reason=reason, until=2e9)
-    found = row(fold([*begun, started, seen]).tasks["a"])
+    found = row(task_of(fold([*begun, started, seen])))
     assert (found["verdict"], found["why"]) == ("running", reason)
-    assert row(ended(seen).tasks["a"])["why"] == "done"
+    assert task_of(ended(seen)).why == "done"
 
 
 def test_an_agent_that_could_not_be_stopped_or_collected_is_named() -> None:
     stuck = entry("uncollected", **ABOUT, error="disk is full", again_at=None)
     state = ended(stuck)
-    found = row(state.tasks["a"])
+    found = row(task_of(state))
     assert (found["status"], found["verdict"], found["why"]) == ("collecting", "failed", "disk is full")
     assert log_lines.line(stuck, state) == "slug-a: could not be collected, will be tried again: disk is full"
     runs_on = ended(entry("collected", **ABOUT, data={"x": 1}), entry("unreleased", **ABOUT, error="x", again_at=None))

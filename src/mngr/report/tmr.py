@@ -27,8 +27,8 @@ from mngr.system import files, inside
 from mngr.system.git import Git
 from mngr.tmr.blocks import Blocks
 from mngr.tmr.measure import rows as test_rows
+from mngr.tmr.run_view import TaskView, tasks_of, view
 from mngr.tmr.words import junit, pr
-from mngr.tmr.words.summary import tasks_of
 
 T = TypeVar("T")
 PAGES = "report"
@@ -47,11 +47,10 @@ def write(run: Run, output: str | None = None) -> str:
     source = TmrRun(run.directory)
     path = site.write(source, output, (run.directory, PAGES))
     known, hide = source.known(), source.hide
-    narrative = str(known.integration.get("narrative") or "")
     contents = (
         files.json_bytes(finite(hide(report(known))), indent=1),
-        hide(junit.xml(known.state).decode()).encode(),
-        hide(pr.text(known.state, narrative, tmr_suite.suite(known))).encode(errors="replace"),
+        hide(junit.xml(known.run).decode()).encode(),
+        hide(pr.text(known.run, tmr_suite.suite(known))).encode(errors="replace"),
     )
     for name, data in zip(BESIDE, contents, strict=True):
         inside.write(run.directory, name, data)
@@ -90,11 +89,11 @@ class TmrRun:
         yield "run"
         yield "tests"
         known = self.known()
-        tasks = tasks_of(known.state)
+        tasks = known.run.tasks
         self._works.load(pair for task in tasks for pair in tmr_task.pairs_of(known, task) if pair is not None)
         for task in tasks:
             yield f"task/{key(task.slug)}"
-            yield from self._recordings.ids(task)
+            yield from self._recordings.ids(task.task)
 
     def load(self, id: str) -> Any:
         with self._turn:
@@ -150,7 +149,7 @@ class TmrRun:
         measured, tests = baseline.get("tests") or {}, collected.get("tests") or ()
         against, earlier = self._once("before", None, self._run_before)
         return ReportData(
-            state=self._state,
+            run=view(self._state),
             told=self._told,
             logs=self._logs,
             # A function with parameters has the facts of its first case.
@@ -180,20 +179,21 @@ class TmrRun:
         if task is None:
             return None
         if kind == "task" and len(keys) == 1:
-            return self._task_document(task)
+            found = self.known().run.task(task.slug)
+            return self._task_document(found) if found else None
         return self._recordings.text(task, *keys[1:]) if kind == "cast" and len(keys) == 3 else None
 
-    def _task_document(self, task: TaskState) -> dict[str, Any]:
+    def _task_document(self, task: TaskView) -> dict[str, Any]:
         try:
             blocks = self._blocks.of(task.id)
         except (MngrError, OSError):
             blocks = ()
         return {
             **tmr_task.document(self._root, self.known(), task, self._works),
-            "recordings": self._recordings.of(task),
-            "verified": self._recordings.verified(task),
+            "recordings": self._recordings.of(task.task),
+            "verified": self._recordings.verified(task.task),
             "blocks": blocks,
-            "terminal": self._screens.of(task) if self._screens is not None and task.status == RUNNING else None,
+            "terminal": self._screens.of(task.task) if self._screens and task.task.status == RUNNING else None,
         }
 
     def _task(self, wanted: str) -> TaskState | None:

@@ -6,14 +6,11 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from mngr.report.source import cut, one_line, picked
+from mngr.report.source import cut, one_line
 from mngr.report.tmr_patches import Patches
-from mngr.report.tmr_suite import ReportData, before, linked
+from mngr.report.tmr_suite import ReportData, linked
 from mngr.report.tmr_task import pairs_of
-from mngr.tmr.measure import baseline
-from mngr.tmr.words.places import expectations
 from mngr.tmr.words.questions import Question, questions
-from mngr.tmr.words.summary import flagged, tasks_of, verdict_of
 
 _MOST = 300
 _MOST_EXCERPTS = 60
@@ -24,9 +21,7 @@ _HUNK = re.compile(r"@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@")
 
 def cards(known: ReportData, works: Patches) -> list[dict[str, Any]]:
     """What waits for a person, the most dangerous first. Patches are read for the first ones only."""
-    tasks = tasks_of(known.state)
-    flaky = [task.id for task in tasks if before(known, task.id).get("verdict") == baseline.FLAKY]
-    asked = questions(known.state, flaky)[:_MOST]
+    asked = questions(known.run)[:_MOST]
     pairs = [pairs_of(known, one.tasks[0])[0] if at < _MOST_EXCERPTS else None for at, one in enumerate(asked)]
     works.load([pair for pair in pairs if pair is not None])
     return [_card(known, one, works.patch(pair).text if pair else "") for one, pair in zip(asked, pairs, strict=True)]
@@ -34,16 +29,16 @@ def cards(known: ReportData, works: Patches) -> list[dict[str, Any]]:
 
 def _card(known: ReportData, one: Question, patch: str) -> dict[str, Any]:
     first = one.tasks[0]
-    evidence = [str(each.get("evidence") or "") for each in first.claim.get("escalations", ())]
+    evidence = [each.evidence for each in first.claim.escalations]
     return {
         "kind": one.kind,
-        "verdict": verdict_of(first),
+        "verdict": first.word,
         "count": len(one.tasks),
         "tests": [linked(task.id, known.state) for task in one.tasks[:_MOST_TESTS]],
         "text": one_line(one.text, 1000),
         "remarks": [cut(text) for text in one.remarks[:10]],
         "evidence": [cut(text) for text in evidence if text][:5],
-        **picked(one, "commands", "commit", "kept_on"),
+        "commands": one.commands,
         "excerpt": excerpt(patch, one.paths, _line(one)),
     }
 
@@ -51,9 +46,9 @@ def _card(known: ReportData, one: Question, patch: str) -> dict[str, Any]:
 def _line(one: Question) -> int | None:
     """The line in question, where a changed expectation or a flag names one."""
     first = one.tasks[0]
-    lines = [each.get("line") for each in expectations(first)]
-    lines += [int(found[1]) for text in flagged(first) if (found := re.search(r"\bline (\d{1,7})\b", text))]
-    return next((number for number in lines if isinstance(number, int)), None)
+    lines = [each.line for each in first.verdict.expectations]
+    lines += [int(found[1]) for text in first.flags if (found := re.search(r"\bline (\d{1,7})\b", text))]
+    return next(iter(lines), None)
 
 
 def excerpt(patch: str, paths: Sequence[str] = (), line: int | None = None) -> dict[str, Any] | None:

@@ -15,6 +15,7 @@ from mngr.json_values import loads
 from mngr.mapreduce.state import Attempt, TaskState
 from mngr.report import casts, e2e_runs, run_files
 from mngr.report.source import key
+from mngr.tmr.run_view import measured
 
 _MOST = 8
 _FILE = "agent.cast"
@@ -64,8 +65,8 @@ class Recordings:
     def _place(self, task: TaskState) -> tuple[str, str]:
         """The directory of the verified run, if it is inside the run and holds nothing but plain files; and why it is
         not read."""
-        found = task.verdict
-        named = str(found.get("e2e") or (os.path.join(str(found["log"]), "e2e") if found.get("log") else ""))
+        found = measured(task)
+        named = found.e2e or (os.path.join(found.log, "e2e") if found.log else "")
         path = os.path.normpath(os.path.join(self._root, named)) if named else ""
         if not path.startswith(self._root + os.sep) or not os.path.isdir(path):
             return "", ""

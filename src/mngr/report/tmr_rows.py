@@ -6,16 +6,17 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from mngr.mapreduce.state import SETTLED, TaskState
+from mngr.mapreduce.state import SETTLED
 from mngr.report.source import cut, key, one_line, picked
 from mngr.report.tmr_suite import LISTED_MAX, ReportData, at_tip, before, before_and_after, clusters, suite
 from mngr.tmr.judge import verdict
 from mngr.tmr.measure.rows import cases, worst
+from mngr.tmr.run_view import SET_ASIDE, TaskView, tasks_of
 from mngr.tmr.words import headline
 from mngr.tmr.words.host_words import host_line, host_rows
 from mngr.tmr.words.log_lines import line, phase_text
-from mngr.tmr.words.places import FOR_A_PERSON, NOT_TRUE, NOWHERE, SET_ASIDE, WorkPlace, places
-from mngr.tmr.words.summary import doing, ended_at, flagged, row, seconds, summary, tasks_of, why
+from mngr.tmr.words.questions import FOR_A_PERSON, NOT_TRUE
+from mngr.tmr.words.summary import doing, ended_at, row, seconds, summary
 
 # What a reader wants to see first: what needs somebody, then what was achieved, then the rest. A word that is not
 # here comes last.
@@ -36,7 +37,7 @@ def overview(known: ReportData) -> dict[str, Any]:
     rows = task_rows(known)
     order = order_of(rows)
     counts = Counter(str(one["kind"]) for one in rows)
-    found = headline.headline(state, doing(state, known.going_on), suite(known))
+    found = headline.headline(known.run, doing(state, known.going_on), suite(known))
     told = [(entry, line(entry, state)) for entry in known.told]
     return {
         "run": _run(known),
@@ -67,17 +68,16 @@ def kind_of(word: str) -> str:
 
 
 def task_rows(known: ReportData) -> list[dict[str, Any]]:
-    where = places(known.state)
-    return [task_row(known, task, where.get(task.slug, NOWHERE)) for task in tasks_of(known.state)]
+    return [task_row(known, task) for task in known.run.tasks]
 
 
-def task_row(known: ReportData, task: TaskState, place: WorkPlace = NOWHERE) -> dict[str, Any]:
+def task_row(known: ReportData, task: TaskView) -> dict[str, Any]:
     """One task in the table. Work that is set aside is nowhere counted as good, whatever its verdict."""
-    found = row(task)
+    found, attempts, place = row(task), task.task.attempts, task.place
     word = found["verdict"]
     shown = SET_ASIDE if place.word == SET_ASIDE and word not in NOT_TRUE | FOR_A_PERSON else word
     file, _, name = task.id.partition("::")
-    spans = [max(0.0, (one.ended_at or known.now) - one.intended_at) for one in task.attempts]
+    spans = [max(0.0, (one.ended_at or known.now) - one.intended_at) for one in attempts]
     return {
         "key": key(task.slug),
         "name": name or file,
@@ -85,9 +85,7 @@ def task_row(known: ReportData, task: TaskState, place: WorkPlace = NOWHERE) -> 
         "line": known.tests.get(task.id, {}).get("line", 0),
         "kind": kind_of(shown),
         "rank": ORDER.index(shown) if shown in ORDER else len(ORDER),
-        "why": one_line(f"{word}, but {place.reason}" if shown == SET_ASIDE else why(task)),
-        "place": place.word,
-        "commit": place.commits[-1] if place.commits else "",
+        "why": one_line(f"{word}, but {place.reason}" if shown == SET_ASIDE else found["why"]),
         "in_part": place.in_part,
         "before": before(known, task.id).get("verdict", ""),
         "after": found["after"] or "",
@@ -95,8 +93,8 @@ def task_row(known: ReportData, task: TaskState, place: WorkPlace = NOWHERE) -> 
         "flags": sorted({str(flag["kind"]) for flag in found["flags"]}),
         "agent": found["agent"] or "",
         "host": found["host"] or "",
-        **{name: found[name] for name in ("slug", "verdict", "attempts", "tokens", "cost_usd")},
-        "started_at": task.attempts[0].intended_at if task.attempts else None,
+        **{name: found[name] for name in ("slug", "verdict", "attempts", "tokens", "cost_usd", "place", "commit")},
+        "started_at": attempts[0].intended_at if attempts else None,
         "seconds": round(sum(spans), 2) if spans else None,
         "trend": known.trends.get(task.id, ""),
         "signature": one_line(str(before(known, task.id).get("signature") or "")),
@@ -105,8 +103,8 @@ def task_row(known: ReportData, task: TaskState, place: WorkPlace = NOWHERE) -> 
 
 def report(known: ReportData) -> dict[str, Any]:
     """The whole run for programs: `report.json`."""
-    shown = zip(tasks_of(known.state), task_rows(known), strict=True)
-    names = ("before", "at_tip", "trend", "signature", "place", "commit")
+    shown = zip(known.run.tasks, task_rows(known), strict=True)
+    names = ("before", "at_tip", "trend", "signature")
     return {
         "schema": 1,
         **summary(known.state),
@@ -194,8 +192,8 @@ def chart(known: ReportData, end: float) -> dict[str, Any]:
 
 def branch(known: ReportData) -> dict[str, Any] | None:
     """The branch and its commits; None before integration."""
-    integration, tasks = known.integration, {task.slug: task for task in known.state.tasks.values()}
-    if not integration:
+    found, tasks = known.run.integrated, {task.slug: task for task in known.run.tasks}
+    if found is None:
         return None
 
     def links(slugs: Iterable[str]) -> list[dict[str, str]]:
@@ -204,24 +202,23 @@ def branch(known: ReportData) -> dict[str, Any] | None:
         return [{"key": key(one.slug), "slug": one.slug, "name": one.id.partition("::")[2] or one.id} for one in there]
 
     def flags(slugs: Iterable[str]) -> list[str]:
-        return list(dict.fromkeys(flag for slug in slugs if slug in tasks for flag in flagged(tasks[slug])))
+        return list(dict.fromkeys(flag for slug in slugs if slug in tasks for flag in tasks[slug].flags))
 
     names = ("id", "kind", "title", "rank", "because", "needed_by")
-    gate = integration.get("gate") or {}
-    failures = {one["test"]: str(one["text"]) for one in gate.get("failures", ())[:_EVIDENCE_MAX]}
+    failures = {one.test: one.text for one in found.failures[:_EVIDENCE_MAX]}
     return {
-        "name": str(integration.get("branch") or ""),
-        "green": integration.get("green"),
+        "name": found.branch,
+        "green": found.green,
         "commits": [
             {
-                **{name: one[name] for name in names},
-                "makers": links(one["slugs"]),
-                "flags": flags(one["slugs"])[:_EVIDENCE_MAX],
+                **picked(one, *names),
+                "makers": links(one.slugs),
+                "flags": flags(one.slugs)[:_EVIDENCE_MAX],
             }
-            for one in integration.get("commits", ())
+            for one in found.commits
         ],
-        "dropped": links(integration.get("dropped", ())),
-        "accepted": links(integration.get("accepted", ())),
+        "dropped": links(found.dropped),
+        "accepted": links(found.accepted),
         "failures": [{"test": test, "text": cut(text)} for test, text in failures.items()],
-        "narrative": cut(str(integration.get("narrative") or ""), 20_000),
+        "narrative": cut(found.narrative, 20_000),
     }

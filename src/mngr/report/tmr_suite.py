@@ -14,9 +14,8 @@ from mngr.report import run_files
 from mngr.report.source import cut, key, one_line
 from mngr.tmr.measure import baseline
 from mngr.tmr.measure.rows import GOOD
+from mngr.tmr.run_view import RunView
 from mngr.tmr.words import headline
-from mngr.tmr.words.places import integration_of
-from mngr.tmr.words.summary import tasks_of, verdict_of
 
 LISTED_MAX = 400
 _TEXT_MAX = 4000
@@ -33,7 +32,7 @@ class ReportData(NamedTuple):
     `functions` what all cases of one did there, `at_tip` what each did at the tip of the branch; `trends` say how a
     test stands against the run `against`."""
 
-    state: RunState
+    run: RunView
     told: tuple[Mapping[str, Any], ...] = ()
     logs: Mapping[str, str] = {}
     tests: Mapping[str, Mapping[str, Any]] = {}
@@ -46,8 +45,8 @@ class ReportData(NamedTuple):
     now: float = 0.0
 
     @property
-    def integration(self) -> Mapping[str, Any]:
-        return integration_of(self.state)
+    def state(self) -> RunState:
+        return self.run.state
 
 
 def suite(known: ReportData) -> headline.Suite:
@@ -70,7 +69,7 @@ def at_tip(known: ReportData, test: str) -> str:
     which the gate does not count."""
     outcome = known.at_tip.get(test, "")
     passed = known.measured.get(test, {}).get("verdict") == baseline.PASS
-    unstable = passed and outcome not in GOOD and test in known.integration.get("excused", ())
+    unstable = passed and outcome not in GOOD and test in known.run.branch.excused
     return baseline.FLAKY if unstable else outcome
 
 
@@ -83,7 +82,7 @@ def before_and_after(known: ReportData) -> dict[str, Any]:
         "before": dict(Counter(str(one.get("verdict")) for one in known.measured.values())),
         "after": dict(after) if known.at_tip else None,
         "new": len(set(known.at_tip) - set(known.tests)),
-        "failing": [linked(test, known.state) for test in dict.fromkeys(known.integration.get("excused", ()))],
+        "failing": [linked(test, known.state) for test in dict.fromkeys(known.run.branch.excused)],
     }
 
 
@@ -93,10 +92,10 @@ def clusters(known: ReportData) -> list[dict[str, Any]]:
     for test, one in known.measured.items():
         if one.get("verdict") in _BAD:
             found.setdefault(str(one.get("signature") or "") or f"no words ({one.get('verdict')})", []).append(test)
-    by_id = {task.id: task for task in tasks_of(known.state)}
+    by_id = {task.id: task for task in known.run.tasks}
     made = []
     for signature, tests in sorted(found.items(), key=lambda item: (-len(item[1]), item[0]))[:LISTED_MAX]:
-        words = Counter(verdict_of(by_id[id]) for test in tests if (id := _task_of(test, by_id)) in by_id)
+        words = Counter(by_id[id].word for test in tests if (id := _task_of(test, by_id)) in by_id)
         made.append(
             {
                 "signature": one_line(signature),
@@ -114,9 +113,8 @@ def matrix(known: ReportData) -> dict[str, Any]:
     """The tests by file, each as its name, what it did at both ends, how that is called, and the key of its task."""
     files: dict[str, list[list[str]]] = {}
     counts: Counter[str] = Counter()
-    on_branch = {slug for commit in known.integration.get("commits", ()) for slug in commit["slugs"]}
-    tasks = [task for task in known.state.tasks.values() if task.slug in on_branch]
-    renamed = {test for task in tasks for test in task.verdict.get("renamed", ())} - set(known.at_tip)
+    there = [task for task in known.run.tasks if task.place.commits]
+    renamed = {test for task in there for test in task.verdict.renamed} - set(known.at_tip)
     for test in dict.fromkeys([*known.measured, *known.at_tip]):
         if test in renamed:
             continue

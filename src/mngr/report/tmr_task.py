@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mngr.agent.record import seconds_of
+from mngr.json_values import plain
 from mngr.mapreduce.state import Attempt, TaskState
 from mngr.report import run_files
 from mngr.report.source import cut, picked
@@ -14,7 +15,7 @@ from mngr.report.tmr_patches import NOTHING, Pair, Patches
 from mngr.report.tmr_rows import task_row
 from mngr.report.tmr_suite import ReportData, before
 from mngr.system.files import read_lines
-from mngr.tmr.words.places import NOWHERE, expectations, places
+from mngr.tmr.run_view import TaskView
 from mngr.tmr.words.questions import questions
 
 _MOST_LOG = 200_000
@@ -34,57 +35,57 @@ _STEPS = ("prepare", "test", "effect", "gate")
 _MEASURED = ("new", "changed", "lost", "gate_exit", "seconds", "effect", "stands_alone", "files")
 
 
-def document(root: str, known: ReportData, task: TaskState, works: Patches) -> dict[str, Any]:
+def document(root: str, known: ReportData, task: TaskView, works: Patches) -> dict[str, Any]:
     """All but its recordings and tutorial blocks. `root` is the run's directory; nothing outside of it is read, but the
     repository through git."""
-    collected = (task.last.collected if task.last is not None else None) or {}
-    found, claim, own = task.verdict, task.claim, before(known, task.id)
+    state = task.task
+    collected = (state.last.collected if state.last is not None else None) or {}
+    found, own = task.verdict, before(known, task.id)
     pair, loose = pairs_of(known, task)
-    asked = questions(known.state._replace(tasks={task.id: task}))
-    aside = [one for one in known.integration.get("set_aside", ()) if task.slug in one["slugs"]]
+    asked = questions(known.run._replace(tasks=(task,)))
+    aside = [one for one in known.run.branch.set_aside if task.slug in one.slugs]
     return {
-        "task": task_row(known, task, places(known.state).get(task.slug, NOWHERE)),
+        "task": task_row(known, task),
         "id": task.id,
         "doc": cut(str(known.tests.get(task.id, {}).get("doc") or "")),
         "before": {**own, "text": cut(str(own.get("text") or ""), 20_000)} if own else None,
-        "claim": claim or None,
+        "claim": plain(task.claim) if task.claim.status else None,
         "claim_problem": str(collected.get("outcome_problem") or ""),
-        "measured": {name: found.get(name) for name in _MEASURED},
-        "marks": found.get("marks") or {},
-        "strength": found.get("strength"),
-        "expectations": expectations(task),
-        "reasons": [str(reason) for reason in found.get("reasons") or ()],
-        "notes": [cut(str(note)) for note in found.get("notes", ())],
-        "flags": found.get("flags", []),
+        "measured": picked(found, *_MEASURED),
+        "marks": found.marks._asdict(),
+        "strength": found.strength.as_json() if found.strength else None,
+        "expectations": plain(found.expectations),
+        "reasons": [*found.reasons],
+        "notes": [cut(note) for note in found.notes],
+        "flags": plain(found.flags),
         "patch": (works.patch(pair) if pair else NOTHING)._asdict(),
         "loose": (works.patch(loose) if loose else NOTHING)._asdict(),
         "commits": works.commits(pair.new) if pair else [],
-        "on_branch": [one for one in known.integration.get("commits", ()) if task.slug in one["slugs"]],
-        "aside": [{**one, "evidence": [cut(text) for text in one.get("evidence", ())[:10]]} for one in aside],
-        "attempts": [_attempt(root, task, attempt, known.now) for attempt in task.attempts],
+        "on_branch": [plain(one) for one in known.run.branch.commits if task.slug in one.slugs],
+        "aside": [{**plain(one), "evidence": [cut(text) for text in one.evidence[:10]]} for one in aside],
+        "attempts": [_attempt(root, state, attempt, known.now) for attempt in state.attempts],
         "problems": [cut(str(problem)) for problem in collected.get("problems", ())],
-        "logs": logs(root, known, task),
-        "files": _files(root, task),
+        "logs": logs(root, known, task.slug),
+        "files": _files(root, state),
         "questions": [picked(one, "kind", "text", "commands") for one in asked],
     }
 
 
-def pairs_of(known: ReportData, task: TaskState) -> tuple[Pair | None, Pair | None]:
+def pairs_of(known: ReportData, task: TaskView) -> tuple[Pair | None, Pair | None]:
     """The commits between which its work is, and between which what it did not commit."""
     base = str(known.state.facts.get("base") or "")
-    attempt = next((attempt for attempt in reversed(task.attempts) if attempt.collected), None)
+    attempt = next((attempt for attempt in reversed(task.task.attempts) if attempt.collected), None)
     collected = (attempt.collected if attempt else None) or {}
     tip, loose = collected.get("tip"), collected.get("uncommitted")
-    count = len(((attempt.verdict if attempt else None) or {}).get("files") or ())
-    pair = Pair(base, str(tip), count) if tip and tip != base else None
+    pair = Pair(base, str(tip), len(task.verdict.files)) if tip and tip != base else None
     return pair, Pair(str(tip or base), str(loose)) if loose else None
 
 
-def logs(root: str, known: ReportData, task: TaskState) -> list[dict[str, Any]]:
+def logs(root: str, known: ReportData, slug: str) -> list[dict[str, Any]]:
     """What the steps of its measurements printed, and their exit codes."""
     found = []
     for job, told in _JOBS.items():
-        place = ("jobs", known.logs.get(f"{job}-{task.slug}", f"{job}-{task.slug}"))
+        place = ("jobs", known.logs.get(f"{job}-{slug}", f"{job}-{slug}"))
         names = [one.parts[0] for one in run_files.listed(root, *place) if len(one.parts) == 1]
         steps = [name.removesuffix(".log") for name in names if name.endswith(".log")]
         for step in sorted(steps, key=_step_order):

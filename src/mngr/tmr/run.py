@@ -35,7 +35,7 @@ from mngr.tmr.measure.measurement import Measurement, Shell, changed_in, log_tai
 from mngr.tmr.measure.measurer import Measurer, StopAsked
 from mngr.tmr.measure.rows import NO_BODY, CollectedTest
 from mngr.tmr.recipe import TestRecipe
-from mngr.tmr.words.summary import tasks_of, verdict_of
+from mngr.tmr.run_view import tasks_of, view
 
 COLLECT, GATE, CANARY, BASELINE = "collect", "gate", "canary", "baseline"
 SELECT, MAP, INTEGRATE = "select", "map", "integrate"
@@ -125,7 +125,10 @@ class TestRun:
         accepted = sorted({*before.get("accepted", ()), *accept} - set(drop))
         self.run.begin_phase(INTEGRATE, {"dropped": dropped, "accepted": accepted, "tip": before.get("tip")})
         base = self.base()
-        data = deliver(self.run, self.git, base, self.request, self._engine, dropped, accepted, before)
+        tip = str(before.get("tip") or "")
+        data: Mapping[str, Any] = plain(
+            deliver(self.run, self.git, base, self.request, self._engine, dropped, accepted, tip)
+        )
         self.run.end_phase(INTEGRATE, data)
         return data
 
@@ -141,13 +144,11 @@ class TestRun:
 
     def exit_code(self) -> int:
         """0 green, 1 the branch is red, 3 green but some tasks did not come to a good end."""
-        integrated = self.run.phase(INTEGRATE)
-        if integrated is None or integrated["green"] is False:
+        run = view(self.run.state)
+        if run.integrated is None or run.integrated.green is False:
             return FAILED
         good = verdict.INTEGRATED | {verdict.UNCHANGED}
-        aside = {slug for one in integrated["set_aside"] for slug in one["slugs"]}
-        tasks = tasks_of(self.run.state)
-        return 0 if all(verdict_of(task) in good and task.slug not in aside for task in tasks) else PARTIAL
+        return 0 if all(task.word in good and not task.place.reason for task in run.tasks) else PARTIAL
 
     def base(self) -> BaseCommit:
         """What tasks are measured against; known once the baseline is over."""

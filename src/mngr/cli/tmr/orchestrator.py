@@ -23,8 +23,8 @@ from mngr.system import process
 from mngr.system.git import Git, Repo
 from mngr.tmr.judge.verdict import VERDICTS
 from mngr.tmr.run import TestRun
-from mngr.tmr.words import places
-from mngr.tmr.words.summary import summary, tasks_of, verdict_of
+from mngr.tmr.run_view import tasks_of, verdict_of, view
+from mngr.tmr.words.summary import rows, summary
 
 
 def run(args: Args, app: App) -> int:
@@ -215,8 +215,7 @@ def result(run: Run) -> dict[str, Any]:
     from mngr.report import tmr as pages
 
     report = pages.write(run)
-    rows = places.rows(run.state)
-    return {**summary(run.state), "directory": run.directory, "report": report, "rows": rows}
+    return {**summary(run.state), "directory": run.directory, "report": report, "rows": rows(view(run.state))}
 
 
 def tell(app: App, run: Run, found: Mapping[str, Any]) -> None:

@@ -19,9 +19,10 @@ from mngr.settings import layers as config
 from mngr.system.waiting import wait_until
 from mngr.tmr.detect import look
 from mngr.tmr.run import TestRun
-from mngr.tmr.words import places
+from mngr.tmr.run_view import tasks_of, view
 from mngr.tmr.words.log_lines import standing
-from mngr.tmr.words.summary import doing, summary, tasks_of
+from mngr.tmr.words.summary import doing, summary
+from mngr.tmr.words.summary import rows as rows_of
 
 _STOP_SECONDS = 300.0
 
@@ -90,7 +91,7 @@ def serve(args: Args, app: App) -> int:
 
 def status(args: Args, app: App) -> int:
     found = find(app, args.run)
-    rows = places.rows(found.state)
+    rows = rows_of(view(found.state))
     facts = {
         **summary(found.state),
         "state": doing(found.state, found.orchestrator() is not None),

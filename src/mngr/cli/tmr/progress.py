@@ -21,9 +21,9 @@ from mngr.mapreduce.state import RUNNING, WAITING, RunState, TaskState
 from mngr.named_tuples import NamedTuple
 from mngr.system.interrupts import Abandoned
 from mngr.tmr.judge import verdict
+from mngr.tmr.run_view import tasks_of, verdict_of
 from mngr.tmr.words.host_words import NOT_USED
 from mngr.tmr.words.log_lines import PHASES, line, phase_text, standing
-from mngr.tmr.words.summary import tasks_of, verdict_of
 
 _HIDE_CURSOR, _SHOW_CURSOR, _CLEAR_BELOW = "\x1b[?25l", "\x1b[?25h", "\x1b[J"
 _EVERY = 0.25

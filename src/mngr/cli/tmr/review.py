@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from mngr.cli.app import App
 from mngr.cli.output.amounts import amount
@@ -12,14 +11,15 @@ from mngr.cli.output.terminal import is_terminal
 from mngr.cli.parser.parser import Args
 from mngr.cli.tmr.orchestrator import find, orchestrate, show_result, task_named, working
 from mngr.errors import MngrError, Undecided, UsageError
+from mngr.json_values import plain
 from mngr.mapreduce.run import Run
-from mngr.mapreduce.state import SETTLED, RunState, TaskState
 from mngr.named_tuples import NamedTuple
 from mngr.system.git import Git
 from mngr.system.process import checked
+from mngr.tmr.branch.integrated import Committed
 from mngr.tmr.judge.verdict import HELD, TO_LOOK_AT, UNPROVEN
-from mngr.tmr.words.places import expectations, integration_of, is_dangerous, places
-from mngr.tmr.words.summary import flagged, tasks_of, verdict_of, why
+from mngr.tmr.run_view import RunView, TaskView, view
+from mngr.tmr.words.questions import expected, is_dangerous, questions
 
 KEEP, DROP, BACK, SKIP = "y", "n", "b", "s"
 _KEYS = "[y] keep, [n] drop, [b] send back with a comment, [s] skip, [d] details, [p] previous, [q] quit:"
@@ -40,8 +40,8 @@ class ReviewItem(NamedTuple):
     """The work of one task, or of several that made the same fix. `commits` are those of the branch that hold it; none
     for work that waits for a person to accept it. `rank` is that of its fix, 0 for work beside the implementation."""
 
-    tasks: tuple[TaskState, ...]
-    commits: tuple[Mapping[str, Any], ...] = ()
+    tasks: tuple[TaskView, ...]
+    commits: tuple[Committed, ...] = ()
     rank: int = 0
 
     @property
@@ -57,51 +57,45 @@ class ReviewItem(NamedTuple):
         return not self.on_branch or any(map(is_dangerous, self.tasks))
 
     @property
-    def own(self) -> list[Mapping[str, Any]]:
+    def own(self) -> list[Committed]:
         """The commits that hold no work of others."""
-        return [commit for commit in self.commits if set(commit["slugs"]) <= set(self.slugs)]
+        return [commit for commit in self.commits if set(commit.slugs) <= set(self.slugs)]
 
     @property
     def title(self) -> str:
-        first = next(iter(sorted(self.own, key=lambda commit: not commit["rank"])), None)
-        return str(first["title"]) if first else self.tasks[0].id
+        first = next(iter(sorted(self.own, key=lambda commit: not commit.rank)), None)
+        return first.title if first else self.tasks[0].id
 
     @property
     def warnings(self) -> list[str]:
         """What to look at before anything else."""
         found = []
         for task in self.tasks:
-            for one in expectations(task):
-                place = f"{one.get('path')}:{one.get('line')}"
-                found.append(f"{place}: expected value changed from {one.get('before')} to {one.get('after')}")
-            found += flagged(task)
-            word = verdict_of(task)
-            if not self.on_branch or (word in TO_LOOK_AT and not expectations(task)):
-                found.append(f"{word}: {why(task)}")
+            found += [*expected(task), *task.flags]
+            if not self.on_branch or (task.word in TO_LOOK_AT and not task.verdict.expectations):
+                found.append(f"{task.word}: {task.why}")
         return list(dict.fromkeys(found))
 
     @property
     def needed_by(self) -> int:
         """How many commits of other work would go with it."""
-        own = {str(commit["id"]) for commit in self.commits}
-        return len({id for commit in self.commits if commit["rank"] for id in commit["needed_by"]} - own)
+        own = {commit.id for commit in self.commits}
+        return len({id for commit in self.commits if commit.rank for id in commit.needed_by} - own)
 
 
-def works(state: RunState) -> list[ReviewItem]:
+def works(run: RunView) -> list[ReviewItem]:
     """Everything on the branch, and what waits to be accepted: dangerous work first, then by rank, then the rest."""
-    by_slug = {task.slug: task for task in tasks_of(state)}
-    commits = integration_of(state).get("commits", ())
+    by_slug = {task.slug: task for task in run.tasks}
+    commits = run.branch.commits
     made: list[ReviewItem] = []
     taken: set[str] = set()
-    for commit in sorted(commits, key=lambda commit: (not commit["rank"], commit["rank"])):
-        slugs = [slug for slug in commit["slugs"] if slug in by_slug and slug not in taken]
+    for commit in sorted(commits, key=lambda commit: (not commit.rank, commit.rank)):
+        slugs = [slug for slug in commit.slugs if slug in by_slug and slug not in taken]
         taken |= set(slugs)
-        for group in filter(None, [slugs] if commit["rank"] else [[slug] for slug in slugs]):
-            own = tuple(one for one in commits if set(group) & set(one["slugs"]))
-            made.append(ReviewItem(tuple(by_slug[slug] for slug in group), own, int(commit["rank"])))
-    where = places(state)
-    waiting = [task for task in by_slug.values() if task.status == SETTLED and task.slug not in where]
-    made += [ReviewItem((task,)) for task in waiting if verdict_of(task) in (HELD, UNPROVEN)]
+        for group in filter(None, [slugs] if commit.rank else [[slug] for slug in slugs]):
+            own = tuple(one for one in commits if set(group) & set(one.slugs))
+            made.append(ReviewItem(tuple(by_slug[slug] for slug in group), own, commit.rank))
+    made += [ReviewItem((task,)) for one in questions(run) if one.kind in (HELD, UNPROVEN) for task in one.tasks]
     return sorted(made, key=lambda work: (not work.dangerous, not work.on_branch, not work.rank, work.rank))
 
 
@@ -114,15 +108,16 @@ class Choice(NamedTuple):
 
 def review(args: Args, app: App) -> int:
     found = find(app, args.run)
-    if not integration_of(found.state):
+    run = view(found.state)
+    if run.integrated is None:
         raise MngrError(f"run `{found.id}` is not integrated yet", hint=f"`mngr tmr resume {found.id}`")
     if args.drop:
         return _rebuild(app, found, drop=_named(found, args.drop))
-    every = works(found.state)
+    every = works(run)
     picked = list(zip(every, _ask(app, found, every), strict=True))
     drop = [slug for work, choice in picked if choice.key == DROP and work.on_branch for slug in work.slugs]
     accept = [slug for work, choice in picked if choice.key == KEEP and work.dangerous for slug in work.slugs]
-    back = [(task, choice.comment) for work, choice in picked if choice.key == BACK for task in work.tasks]
+    back = [(task.id, choice.comment) for work, choice in picked if choice.key == BACK for task in work.tasks]
     if drop or back or any(choice.key == KEEP and not work.on_branch for work, choice in picked):
         if not app.confirm(_told(picked)):
             app.out.line("nothing was changed")
@@ -137,8 +132,8 @@ def review(args: Args, app: App) -> int:
 
 def _named(run: Run, names: Sequence[str]) -> list[str]:
     """The slugs of work that is on the branch, or was dropped from it before."""
-    dropped = integration_of(run.state).get("dropped", ())
-    there = {slug for slug, place in places(run.state).items() if place.commits}
+    seen = view(run.state)
+    dropped, there = seen.branch.dropped, {task.slug for task in seen.tasks if task.place.commits}
     slugs = [task_named(run, name).slug for name in names]
     if strange := [slug for slug in slugs if slug not in there and slug not in dropped]:
         known = ", ".join(f"`{slug}`" for slug in sorted(there)[:20])
@@ -160,17 +155,17 @@ def _rebuild(app: App, run: Run, *, drop: Sequence[str] = (), accept: Sequence[s
 def _looked_at(app: App, run: Run, accept: Sequence[str]) -> int:
     """Note that a person keeps flagged work. The branch stays as it is, and nothing is measured."""
     with run.locked():
-        data = integration_of(run.state)
-        run.end_phase("integrate", {**data, "accepted": sorted({*data.get("accepted", ()), *accept})})
+        done = view(run.state).branch
+        run.end_phase("integrate", plain(done._replace(accepted=tuple(sorted({*done.accepted, *accept})))))
     app.out.note("the branch stays as it is")
     return show_result(app, run, int((run.state.finished or {}).get("exit_code") or 0))
 
 
-def _send_back(app: App, run: Run, back: Sequence[tuple[TaskState, str]]) -> int:
+def _send_back(app: App, run: Run, back: Sequence[tuple[str, str]]) -> int:
     """Let the agents continue with what the person has to say, then integrate again."""
     with run.locked():
         for task, comment in back:
-            run.retry(task.id, because="sent back in review", message=comment)
+            run.retry(task, because="sent back in review", message=comment)
     return orchestrate(app, run, resumed=True)
 
 
@@ -230,9 +225,9 @@ def _show(app: App, run: Run, git: Git, work: ReviewItem, place: str) -> None:
     out = app.out
     out.line(f"\n{place}: {work.title}", "bold")
     for task in work.tasks:
-        out.line(f"  {task.id}: {verdict_of(task)}, {why(task)}")
-    if ranked := next((commit for commit in work.commits if commit["rank"]), None):
-        out.line(f"  rank {ranked['rank']}: {ranked['because']}")
+        out.line(f"  {task.id}: {task.word}, {task.why}")
+    if ranked := next((commit for commit in work.commits if commit.rank), None):
+        out.line(f"  rank {ranked.rank}: {ranked.because}")
     for text in work.warnings:
         out.line(f"  LOOK AT THIS: {text}", "bold red")
     if work.needed_by:
@@ -244,16 +239,16 @@ def _details(app: App, run: Run, git: Git, work: ReviewItem) -> None:
     """What the agents say, what was measured, and all of the change."""
     out = app.out
     for task in work.tasks:
-        for text in str(task.claim.get("summary") or "").split("\n"):
+        for text in task.claim.summary.split("\n"):
             for line in textwrap.wrap(text, max(20, (out.columns or 100) - 4)) or [""]:
                 out.line(f"  | {line}", "dim")
-        marks = {name: word for name, word in (task.verdict.get("marks") or {}).items() if word}
+        marks = {name: word for name, word in task.verdict.marks._asdict().items() if word}
         if marks:
-            out.line("  measured: " + "; ".join(f"{_WORDS.get(name, name)}: {word}" for name, word in marks.items()))
-        strength = task.verdict.get("strength") or {}
-        for name, what, style in (("gained", "only now", "green"), ("lost", "only before", "red")):
-            for text in strength.get(name) or ():
-                out.line(f"  noticed {what}: {text}", style)
+            out.line("  measured: " + "; ".join(f"{_WORDS[name]}: {word}" for name, word in marks.items()))
+        if strength := task.verdict.strength:
+            for texts, what, style in ((strength.gained, "only now", "green"), (strength.lost, "only before", "red")):
+                for text in texts:
+                    out.line(f"  noticed {what}: {text}", style)
     _diff(app, run, git, work, None)
 
 
@@ -274,11 +269,10 @@ def _patches(run: Run, git: Git, work: ReviewItem) -> Iterator[str]:
     form = ("--patch", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames")
     own = work.own
     for commit in own:
-        yield checked(git.run("show", "--format=", *form, commit["id"])).text
+        yield checked(git.run("show", "--format=", *form, commit.id)).text
     if len(own) < len(work.commits) or not own:  # what is squashed with the work of others, or on no branch
-        shared = sorted({path for commit in work.commits if commit not in own for path in commit["paths"]})
+        shared = sorted({path for commit in work.commits if commit not in own for path in commit.paths})
         paths = [f":(literal){path}" for path in shared]
         for task in work.tasks:
-            tip = ((task.last.collected if task.last else None) or {}).get("tip")
-            if tip:
-                yield checked(git.run("diff", *form, str(run.state.facts["base"]), str(tip), "--", *paths)).text
+            if task.tip:
+                yield checked(git.run("diff", *form, str(run.state.facts["base"]), task.tip, "--", *paths)).text

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Sequence
 
-from mngr.json_values import plain
 from mngr.mapreduce.engine import Engine
 from mngr.mapreduce.recipe import Recipe
 from mngr.mapreduce.run import Run
-from mngr.mapreduce.state import TaskState
 from mngr.system.git import Git
 from mngr.tmr.branch.gate import IntegrationDecision, KnownTests
+from mngr.tmr.branch.integrated import Integrated
 from mngr.tmr.branch.integration import Rules, integrate
 from mngr.tmr.branch.integrator import AgentResolver, IntegratorRecipe, narrate
 from mngr.tmr.branch.suite import SuiteGate
@@ -19,8 +17,9 @@ from mngr.tmr.branch.unit import VerifiedWork
 from mngr.tmr.judge import verdict
 from mngr.tmr.measure import baseline, rows
 from mngr.tmr.measure.base import BaseCommit
+from mngr.tmr.outcome import IMPLEMENTATION, Outcome
 from mngr.tmr.run_request import RunRequest
-from mngr.tmr.words.summary import row, tasks_of
+from mngr.tmr.run_view import TaskView, view
 
 
 def deliver(
@@ -31,15 +30,16 @@ def deliver(
     engine: Callable[[Recipe, str], Engine],
     drop: Sequence[str],
     accepted: Sequence[str],
-    before: Mapping[str, Any],
-) -> Mapping[str, Any]:
-    """Integrate what verification let through and point the run's branch at it."""
-    tasks = tasks_of(run.state)
-    flaky = {task.id for task in tasks if task.verdict.get("flaky")}
+    before: str,
+) -> Integrated:
+    """Integrate what verification let through and point the run's branch at it. `before` is the tip of an earlier
+    integration."""
+    tasks = view(run.state).tasks
+    flaky = {task.id for task in tasks if task.verdict.flaky}
     inputs = [_without(found, flaky) for task in tasks if (found := verified(task, accepted)) is not None]
     of = {task.slug: _tests_of(task, base) for task in tasks}
     tests = [*base.tests, *sorted({test for found in of.values() for test in found} - set(base.tests))]
-    stay = set(base.tests) - {test for task in tasks for test in task.verdict.get("renamed", ())}
+    stay = set(base.tests) - {test for task in tasks for test in task.verdict.renamed}
     passed = {test: one.runs for test, one in base.measured.items() if one.verdict == baseline.PASS}
     gate = SuiteGate(base.measurer, tests=tests, stay=stay, of=of, passed=passed, gate_command=base.gate_command)
     resolver, recipe = None, None
@@ -66,34 +66,28 @@ def deliver(
         keep={work.slug for work in inputs} - set(drop) if drop else None,
         rules=Rules(paths=base.paths, known=known, content=request.content),
     )
-    data = {
-        **plain(done._replace(decisions=())),  # those are entries of their own
-        "dropped": list(drop),
-        "accepted": list(accepted),
-        "branch": point(git, run, request, done.tip, before),
-    }
-    words = narrate(engine, recipe, run, data, [row(task) for task in tasks]) if recipe and done.commits else ""
-    return {**data, "narrative": words}
+    branch = point(git, run, request, done.tip, before)
+    # The decisions are entries of their own.
+    done = done._replace(decisions=(), dropped=tuple(drop), accepted=tuple(accepted), branch=branch)
+    return done._replace(narrative=narrate(engine, recipe, run, done, tasks) if recipe and done.commits else "")
 
 
-def verified(task: TaskState, accepted: Sequence[str] = ()) -> VerifiedWork | None:
+def verified(task: TaskView, accepted: Sequence[str] = ()) -> VerifiedWork | None:
     """A task's work as integration takes it; None when verification did not let it through, nor a person."""
-    last = task.last
-    if last is None or not last.verdict or not last.collected:
+    found, last = task.verdict, task.task.last
+    if last is None or not last.collected:
         return None
-    found = verdict.from_json(last.verdict)
     if found.verdict not in verdict.INTEGRATED and not (found.verdict in verdict.ACCEPTABLE and task.slug in accepted):
         return None
-    claim = last.collected["outcome"] or {}
-    claims = [change["importance"] for change in claim.get("changes", ()) if change["kind"] == "implementation"]
+    claims = [change.importance for change in task.claim.changes if change.kind == IMPLEMENTATION]
     return VerifiedWork(
         task=task.id,
         slug=task.slug,
         agent=last.agent,
-        tip=last.collected["tip"],
+        tip=task.tip,
         importance=max(claims, default=None),
         effect=found.effect,
-        summary=_words(claim),
+        summary=_words(task.claim),
         stands_alone=found.stands_alone,
         flags=tuple(sorted({flag.kind for flag in found.flags})),
         repaired=found.repaired,
@@ -110,16 +104,14 @@ def _without(work: VerifiedWork, flaky: Collection[str]) -> VerifiedWork:
     return work._replace(effect=tuple(test for test in work.effect if test == work.task or test not in flaky))
 
 
-def _words(claim: Mapping[str, Any]) -> str:
+def _words(claim: Outcome) -> str:
     """What a commit says: the line that the agent wrote for its most important change, then its summary."""
-    changes = sorted(
-        claim.get("changes", ()), key=lambda change: (change["kind"] != "implementation", -change["importance"])
-    )
-    line = next((change["summary"] for change in changes if change["summary"].strip()), "")
-    return f"{line}\n\n{claim.get('summary', '')}".strip()
+    changes = sorted(claim.changes, key=lambda change: (change.kind != IMPLEMENTATION, -change.importance))
+    line = next((change.summary for change in changes if change.summary.strip()), "")
+    return f"{line}\n\n{claim.summary}".strip()
 
 
-def point(git: Git, run: Run, request: RunRequest, tip: str, before: Mapping[str, Any]) -> str:
+def point(git: Git, run: Run, request: RunRequest, tip: str, before: str) -> str:
     """Point the branch of the run at its result. One that somebody moved, or has checked out, is left alone, and the
     result gets a name beside it. Returns the name; empty when nothing got through, and a branch of an earlier
     integration then is at the base."""
@@ -127,10 +119,10 @@ def point(git: Git, run: Run, request: RunRequest, tip: str, before: Mapping[str
     here = git.commit_of(f"refs/heads/{name}")
     checked_out = f"branch refs/heads/{name}\n" in git.must("worktree", "list", "--porcelain") + "\n"
     if tip == request.base:
-        if here is not None and here == before.get("tip") and not checked_out:
+        if here is not None and here == before and not checked_out:
             git.must("update-ref", f"refs/heads/{name}", tip, here)
         return ""
-    if here != tip and (checked_out or here not in (None, before.get("tip"))):
+    if here != tip and (checked_out or here not in (None, before)):
         number = 2
         while git.has_branch(f"{name}-{number}"):
             number += 1
@@ -139,11 +131,11 @@ def point(git: Git, run: Run, request: RunRequest, tip: str, before: Mapping[str
     return name
 
 
-def _tests_of(task: TaskState, base: BaseCommit) -> list[str]:
+def _tests_of(task: TaskView, base: BaseCommit) -> list[str]:
     """Its own test with all its cases, and those that its work added or changed."""
     found = task.verdict
-    own = found.get("cases") or rows.cases(task.id, base.tests) or [task.id]
-    return sorted({*own, *found.get("new", ()), *found.get("changed", ())} - set(found.get("renamed", ())))
+    own = found.cases or rows.cases(task.id, base.tests) or [task.id]
+    return sorted({*own, *found.new, *found.changed} - set(found.renamed))
 
 
 def _of_verdict(base: BaseCommit, *verdicts: str) -> list[str]:

@@ -14,9 +14,10 @@ from mngr.system.git import Git
 from mngr.tmr.branch import set_aside
 from mngr.tmr.branch.applier import Applier, Clash
 from mngr.tmr.branch.conflict import Arranger, Resolver, UnitLine, lay
-from mngr.tmr.branch.gate import Blame, Gate, GateResult, IntegrationDecision, Judge, Judged, KnownTests, together
+from mngr.tmr.branch.gate import Blame, Gate, IntegrationDecision, Judge, Judged, KnownTests, together
+from mngr.tmr.branch.integrated import Committed, Integrated
 from mngr.tmr.branch.objects import CommitFacts, Objects
-from mngr.tmr.branch.planner import Planned, Planner, Revert, reverts
+from mngr.tmr.branch.planner import Planned, Planner, reverts
 from mngr.tmr.branch.set_aside import LeftOut
 from mngr.tmr.branch.unit import (
     EXPECTATION,
@@ -42,42 +43,6 @@ class Rules(NamedTuple):
     known: KnownTests = KnownTests()
     batch: int = 16
     content: ContentRules = ContentRules()
-
-
-class Committed(NamedTuple):
-    """A commit of the branch. `place` says why it is where it is (`unit.py`). `needs` are commits of the branch that it
-    cannot do without; `revert` says for a fix and for a changed expectation whether it can be reverted alone, and
-    `needed_by` which later commits must go with it."""
-
-    id: str
-    kind: PathKind
-    place: str
-    title: str
-    rank: int
-    because: str
-    slugs: tuple[str, ...]
-    agents: tuple[str, ...]
-    tests: tuple[str, ...]
-    paths: tuple[str, ...]
-    needs: tuple[str, ...] = ()
-    needed_by: tuple[str, ...] = ()
-    revert: Revert | None = None
-
-
-class Integrated(NamedTuple):
-    """`tip` is the base when nothing got through. `green` is what the gate measured on `tip` itself; None without one.
-    `excused` are tests that fail at `tip` and do not count: the decisions say why. `unchanged` are the slugs of work
-    that changes nothing."""
-
-    base: str
-    tip: str
-    commits: tuple[Committed, ...]
-    set_aside: tuple[SetAside, ...]
-    unchanged: tuple[str, ...]
-    decisions: tuple[IntegrationDecision, ...]
-    green: bool | None
-    gate: GateResult | None
-    excused: tuple[str, ...] = ()
 
 
 def integrate(

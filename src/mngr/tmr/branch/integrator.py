@@ -17,10 +17,12 @@ from mngr.system import files
 from mngr.system.git import Git
 from mngr.system.process import join
 from mngr.tmr.branch.conflict import Conflict, Resolver
+from mngr.tmr.branch.integrated import Integrated
 from mngr.tmr.branch.objects import NewCommit, Objects, ours
 from mngr.tmr.branch.unit import VerifiedWork
 from mngr.tmr.judge.verdict import INTEGRATED, UNCHANGED
 from mngr.tmr.recipe import WorkersRecipe
+from mngr.tmr.run_view import TaskView
 
 _NARRATIVE = "narrative"
 _NARRATIVE_MAX = 20_000
@@ -45,19 +47,19 @@ def narrate(
     engine: Callable[[Recipe, str], Engine],
     recipe: IntegratorRecipe,
     run: Run,
-    integration: Mapping[str, Any],
-    rows: Sequence[Mapping[str, Any]],
+    integrated: Integrated,
+    tasks: Sequence[TaskView],
 ) -> str:
     """What the integrator tells reviewers about the branch; empty when it has nothing to say. The same branch is told
     about once."""
-    tip = str(integration["tip"])
+    tip = integrated.tip
     name = f"narrative of {tip[:10]}"
     text = prompts.render(
         "narrator.md.j2",
         task=name,
-        commits=integration["commits"],
-        asides=integration["set_aside"],
-        open=[row for row in rows if row["verdict"] not in INTEGRATED | {UNCHANGED}],
+        commits=integrated.commits,
+        asides=integrated.set_aside,
+        open=[task for task in tasks if task.word not in INTEGRATED | {UNCHANGED}],
     )
     data = {"role": task_names.INTEGRATE, "about": _NARRATIVE, "start": tip, "prompt": text}
     task = Task(name, f"narrative-{tip[:8]}", data)

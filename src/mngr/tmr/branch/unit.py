@@ -146,10 +146,10 @@ class SetAside(NamedTuple):
     """Work that is not on the branch, where it is kept, and why. `against` names the agents of the other side."""
 
     slugs: tuple[str, ...]
-    agents: tuple[str, ...]
-    tasks: tuple[str, ...]
-    what: str
-    reason: str
+    agents: tuple[str, ...] = ()
+    tasks: tuple[str, ...] = ()
+    what: str = ""
+    reason: str = ""
     branch: str = ""
     commit: str = ""
     paths: tuple[str, ...] = ()

@@ -21,7 +21,7 @@ from mngr.tmr.judge.verdict import FIXES, HELD, REFUTED, Verdict
 from mngr.tmr.measure.base import BaseCommit
 from mngr.tmr.measure.measurement import Measurement, Pytest
 from mngr.tmr.measure.rows import PASSED
-from mngr.tmr.words.summary import tasks_of
+from mngr.tmr.run_view import tasks_of
 
 
 def take(run: Run, base: BaseCommit, recipe: Recipe, engine: Callable[[Recipe, str], Engine], command: str) -> None:

@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from mngr.mapreduce.state import SETTLED, RunState, TaskState
+from mngr.mapreduce.state import SETTLED, RunState
 from mngr.tmr.judge.verdict import UNCHANGED
-from mngr.tmr.words.places import ASIDE, NEEDS_YOU, REFUTED, grouped, integration_of, is_dangerous, places
-from mngr.tmr.words.summary import CAN_GO_ON, paused, remedy, tasks_of, verdict_of
+from mngr.tmr.run_view import RunView
+from mngr.tmr.words.questions import FLAGGED, FOR_A_PERSON, NOT_TRUE, Question, questions
+from mngr.tmr.words.summary import CAN_GO_ON, paused, remedy
 
 GOOD, LOOK, BAD, BUSY, CALM = "good", "look", "bad", "busy", "calm"
 
@@ -37,39 +38,37 @@ class Headline(NamedTuple):
         return " ".join((self.title, *self.more))
 
 
-def headline(state: RunState, doing: str, suite: Suite) -> Headline:
-    """`doing` is what the run does (see `summary.doing`)."""
-    run = str(state.facts.get("run") or "")
-    tasks = tasks_of(state)
+def headline(run: RunView, doing: str, suite: Suite, asked: Sequence[Question] | None = None) -> Headline:
+    """`doing` is what the run does (see `summary.doing`), `asked` are its questions, where they are known already."""
+    asked = questions(run) if asked is None else asked
     if doing == "running":
-        return _running(state, run, tasks)
+        return _running(run, asked)
     if doing in CAN_GO_ON:
-        return _unfinished(state, doing, tasks)
-    found = integration_of(state)
-    branch = str(found.get("branch") or "")
+        return _unfinished(run, doing)
+    found = run.branch
+    branch = found.branch
     if not branch:
-        more = (*_rest(state, with_verdicts=False), *_spent(state))
-        return Headline(CALM, _nothing(tasks, bool(found)), more, _continue(state, run, tasks))
-    see = ("see it", f"git log -p {str(state.facts.get('base') or '')[:8]}..{branch}")
-    commits = _count(len(found.get("commits", ())), "commit")
-    if found.get("green") is False or suite.worse:
+        more = (*_rest(run, with_verdicts=False), *_spent(run.state))
+        return Headline(CALM, _nothing(run), more, _continue(run))
+    see = ("see it", f"git log -p {str(run.state.facts.get('base') or '')[:8]}..{branch}")
+    commits = _count(len(found.commits), "commit")
+    if found.green is False or suite.worse:
         got_worse = f": {_count(suite.worse, 'test')} got worse" if suite.worse else ": its tests are red"
         title = f"Do not merge `{branch}` yet{got_worse}."
-        return Headline(BAD, title, (f"It has {commits}.", *_rest(state)), (_review(run), see))
-    measured = "" if found.get("green") else ", but its tests were not run"
+        return Headline(BAD, title, (f"It has {commits}.", *_rest(run)), (_review(run.id), see))
+    measured = "" if found.green else ", but its tests were not run"
     known = suite.before is not None and suite.after is not None
     passing = f", {suite.before} → {suite.after} tests pass, nothing got worse" if known else ""
     title = f"Branch `{branch}` is ready{measured}: {commits}{passing}."
-    first = _flagged(state)
     merge = ("merge it", f"git merge {branch}")
-    if first:
+    if first := len({commit for one in asked if one.kind == FLAGGED for commit in one.commits}):
         look = f"Look at {_count(first, 'flagged commit')} before you merge."
-        return Headline(LOOK, title, (look, *_rest(state)), (_review(run), merge))
+        return Headline(LOOK, title, (look, *_rest(run)), (_review(run.id), merge))
     return Headline(
-        GOOD if found.get("green") else LOOK,
+        GOOD if found.green else LOOK,
         title,
-        (*_rest(state), *_spent(state)),
-        (merge, _review(run), *_continue(state, run, tasks)),
+        (*_rest(run), *_spent(run.state)),
+        (merge, _review(run.id), *_continue(run)),
     )
 
 
@@ -80,58 +79,54 @@ def _spent(state: RunState) -> tuple[str, ...]:
     )
 
 
-def _continue(state: RunState, run: str, tasks: Sequence[TaskState]) -> tuple[tuple[str, str], ...]:
+def _continue(run: RunView) -> tuple[tuple[str, str], ...]:
     """How to go on with tasks that were not started, collected or verified."""
-    if all(task.status == SETTLED for task in tasks):
+    if all(task.task.status == SETTLED for task in run.tasks):
         return ()
-    return (("continue", f"mngr tmr resume {run}{' --budget-usd USD' if _spent(state) else ''}"),)
+    return (("continue", f"mngr tmr resume {run.id}{' --budget-usd USD' if _spent(run.state) else ''}"),)
 
 
-def _running(state: RunState, run: str, tasks: Sequence[TaskState]) -> Headline:
-    settled = sum(task.status == SETTLED for task in tasks)
-    title = f"Running: {settled} of {_count(len(tasks), 'task')} settled." if tasks else "Running: no tasks yet."
-    needs = len(grouped(state).get(NEEDS_YOU, ()))
-    more = (f"{_count(needs, 'task')} {'need' if needs != 1 else 'needs'} you.",) if needs else ()
-    return Headline(BUSY, title, more, (("watch it", f"mngr tmr serve {run}"),))
+def _settled(run: RunView) -> str:
+    settled = sum(task.task.status == SETTLED for task in run.tasks)
+    return f"{settled} of {_count(len(run.tasks), 'task')} settled."
 
 
-def _unfinished(state: RunState, doing: str, tasks: Sequence[TaskState]) -> Headline:
-    settled = sum(task.status == SETTLED for task in tasks)
-    cause = paused(state)
+def _running(run: RunView, asked: Sequence[Question]) -> Headline:
+    title = f"Running: {_settled(run)}" if run.tasks else "Running: no tasks yet."
+    more = (f"{_count(len(asked), 'question')} {'wait' if len(asked) != 1 else 'waits'} for you.",) if asked else ()
+    return Headline(BUSY, title, more, (("watch it", f"mngr tmr serve {run.id}"),))
+
+
+def _unfinished(run: RunView, doing: str) -> Headline:
+    cause = paused(run.state)
     title = f"Nothing to merge yet: the run is {doing}{f' ({cause})' if cause else ''}."
-    command = remedy(state).rpartition(": ")[2].strip("`")
-    return Headline(LOOK, title, (f"{settled} of {_count(len(tasks), 'task')} settled.",), (("continue", command),))
+    command = remedy(run.state).rpartition(": ")[2].strip("`")
+    return Headline(LOOK, title, (_settled(run),), (("continue", command),))
 
 
-def _nothing(tasks: Sequence[TaskState], integrated: bool) -> str:
-    counts = Counter(verdict_of(task) for task in tasks)
-    if not tasks:
+def _nothing(run: RunView) -> str:
+    counts = Counter(task.word for task in run.tasks)
+    if not run.tasks:
         return "Nothing to merge: the run has no tasks."
     if len(counts) == 1:
         word = next(iter(counts))
-        every = "the only task is" if len(tasks) == 1 else f"all {len(tasks)} tasks are"
+        every = "the only task is" if len(run.tasks) == 1 else f"all {len(run.tasks)} tasks are"
         return f"Nothing to merge: {'no change was needed' if word == UNCHANGED else f'{every} {word}'}."
-    why = "" if integrated else ", and nothing was integrated"
+    why = "" if run.integrated else ", and nothing was integrated"
     return f"Nothing to merge: {_told(counts)}{why}."
 
 
-def _flagged(state: RunState) -> int:
-    """How many commits of the branch hold work that a person should look at and has not accepted."""
-    accepted = set(integration_of(state).get("accepted", ()))
-    where = places(state)
-    dangerous = [task for task in tasks_of(state) if is_dangerous(task) and task.slug not in accepted]
-    return len({id for task in dangerous if task.slug in where for id in where[task.slug].commits[-1:]})
-
-
-def _rest(state: RunState, with_verdicts: bool = True) -> tuple[str, ...]:
-    groups, where = grouped(state), places(state)
-    held = [task for task in groups.get(NEEDS_YOU, ()) if task.slug not in where or not where[task.slug].commits]
-    missed = [*groups.get(REFUTED, ()), *held]
+def _rest(run: RunView, with_verdicts: bool = True) -> tuple[str, ...]:
+    """How much of the work is not on the branch."""
+    out = [task for task in run.tasks if task.task.status == SETTLED and not task.place.commits]
+    missed = [task for task in out if task.word in NOT_TRUE or (task.word in FOR_A_PERSON and not task.place.word)]
+    aside = [task for task in run.tasks if task not in missed and task.place.reason]
     parts = []
     if missed and with_verdicts:
-        parts.append(f"{_count(len(missed), 'task')} did not make it ({_told(Counter(map(verdict_of, missed)))})")
-    if aside := len(groups.get(ASIDE, ())):
-        parts.append(f"{aside} set aside")
+        words = Counter(task.word for task in missed)
+        parts.append(f"{_count(len(missed), 'task')} did not make it ({_told(words)})")
+    if aside:
+        parts.append(f"{len(aside)} set aside")
     return (f"{', '.join(parts)}.",) if parts else ()
 
 

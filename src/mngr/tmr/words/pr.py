@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
 
-from mngr.mapreduce.state import RunState
 from mngr.tmr.branch.unit import EXPECTATION
 from mngr.tmr.judge import verdict
+from mngr.tmr.judge.paths import PathKind
+from mngr.tmr.run_view import RunView
 from mngr.tmr.words.headline import Suite, headline
-from mngr.tmr.words.places import integration_of, places
 from mngr.tmr.words.questions import FLAGGED, questions
-from mngr.tmr.words.summary import OVER, flagged, tasks_of, verdict_of, why
+from mngr.tmr.words.summary import OVER
 
 # GitHub takes 65,536 characters; the rest is for the line that says what is missing.
 _MOST = 65_000
@@ -21,22 +21,20 @@ _NARRATIVE_MAX = 20_000
 _COMMIT = ("Commit", "What", "Agents")
 
 
-def text(state: RunState, narrative: str = "", suite: Suite | None = None) -> str:
+def text(run: RunView, suite: Suite | None = None) -> str:
     """A title on the first line, then the body, which fits into a pull request: what does not is counted and left to
     the report. What an agent wrote is text: it starts no comment, quote or mention."""
-    title, _, words = narrative.strip().partition("\n")
-    tasks = tasks_of(state)
-    there = {slug for slug, place in places(state).items() if place.commits}
-    made = _counted(verdict_of(task) for task in tasks if task.slug in there) or "no change"
-    counts = _counted(map(verdict_of, tasks))
+    title, _, words = run.branch.narrative.strip().partition("\n")
+    made = _counted(task.word for task in run.tasks if task.place.commits) or "no change"
+    counts = _counted(task.word for task in run.tasks)
     parts = [f"# {_line(title)[:_TITLE_MAX] or f'Tests: {made}'}", ""]
     parts += [_plain(words.strip())[:_NARRATIVE_MAX], ""] if words.strip() else []
-    parts += [_plain(headline(state, OVER, suite or Suite()).text), ""]
+    parts += [_plain(headline(run, OVER, suite or Suite()).text), ""]
     parts += [
-        _plain(f"{len(tasks)} tests had an agent each: {counts}. Everything was measured in clean checkouts."),
+        _plain(f"{len(run.tasks)} tests had an agent each: {counts}. Everything was measured in clean checkouts."),
         "",
     ]
-    for title, names, rows in _tables(state):
+    for title, names, rows in _tables(run):
         parts = _fitting(parts, title, names, rows)
     return "\n".join(parts).rstrip() + "\n"
 
@@ -45,39 +43,38 @@ def _counted(words: Iterable[str]) -> str:
     return ", ".join(f"{count} {word}" for word, count in Counter(words).most_common())
 
 
-def _tables(state: RunState) -> Iterable[tuple[str, Sequence[str], list[list[str]]]]:
+def _tables(run: RunView) -> Iterable[tuple[str, Sequence[str], list[list[str]]]]:
     """Title, names of the columns, and rows, in the order in which they are wanted."""
-    found = integration_of(state)
     asked = [
         [
-            f"`{one.commit[:8]}`",
+            ", ".join(f"`{commit[:8]}`" for commit in one.commits[:5]),
             ", ".join(f"`{task.id}`" for task in one.tasks[:5]),
             "; ".join((one.text, *one.remarks)),
         ]
-        for one in questions(state)
+        for one in questions(run)
         if one.kind == FLAGGED
     ]
     yield "Look at these first", ("Commit", "Test", "What"), asked
     fixes: list[list[str]] = []
     changed: list[list[str]] = []
     others: list[list[str]] = []
-    for one in found.get("commits", ()):
-        id, title, agents = f"`{one['id'][:8]}`", one["title"], ", ".join(one["agents"])
-        if one["kind"] == "implementation":
-            needed = ", ".join(f"`{other[:8]}`" for other in one["needed_by"])
-            measured = one["because"] + (f"; needed by {needed}" if needed else "")
-            fixes.append([str(one["rank"]), id, title, measured, agents])
+    for one in run.branch.commits:
+        id, agents = f"`{one.id[:8]}`", ", ".join(one.agents)
+        if one.kind == PathKind.IMPLEMENTATION:
+            needed = ", ".join(f"`{other[:8]}`" for other in one.needed_by)
+            measured = one.because + (f"; needed by {needed}" if needed else "")
+            fixes.append([str(one.rank), id, one.title, measured, agents])
         else:
-            (changed if one.get("place") == EXPECTATION else others).append([id, title, agents])
+            (changed if one.place == EXPECTATION else others).append([id, one.title, agents])
     yield "Fixes, most important first", ("", "Commit", "What", "Measured", "Agents"), fixes
     yield "Changed expectations, a commit each", _COMMIT, changed
     yield "Tests, tutorial and docs", _COMMIT, others
-    aside = found.get("set_aside", ())
-    where = [[", ".join(one["tasks"]), one["reason"], f"`{one['branch']}`" if one["branch"] else ""] for one in aside]
+    aside = run.branch.set_aside
+    where = [[", ".join(one.tasks), one.reason, f"`{one.branch}`" if one.branch else ""] for one in aside]
     yield "Set aside", ("Task", "Why", "Where"), where
     order = {word: number for number, word in enumerate(verdict.VERDICTS)}
-    tasks = sorted(tasks_of(state), key=lambda task: (order.get(verdict_of(task), 99), task.id))
-    rows = [[f"`{task.id}`", verdict_of(task), why(task), "; ".join(flagged(task))] for task in tasks]
+    tasks = sorted(run.tasks, key=lambda task: (order.get(task.word, 99), task.id))
+    rows = [[f"`{task.id}`", task.word, task.why, "; ".join(task.flags)] for task in tasks]
     yield "Tests", ("Test", "Verdict", "Why", "To look at"), rows
 
 

@@ -1,4 +1,7 @@
-"""The decisions of a run that wait for a person: one queue, the most dangerous first, one entry per test. Pure."""
+"""Who needs a person, and for what: the decisions that wait, in one queue, and the groups of all other tasks. Pure.
+
+Terminal, pages, headline, pull request and review ask here, so that they say the same.
+"""
 
 from __future__ import annotations
 
@@ -6,25 +9,21 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from mngr.mapreduce.state import RunState, TaskState
+from mngr.mapreduce.state import SETTLED
+from mngr.mapreduce.state import WAITING as NOT_BEGUN
 from mngr.system.process import quote
+from mngr.tmr.judge import verdict
 from mngr.tmr.judge.verdict import BLOCKED, HELD, NEW_BEHAVIOUR, UNPROVEN
-from mngr.tmr.words.places import (
-    FOR_A_PERSON,
-    NOT_TRUE,
-    NOWHERE,
-    ON_BRANCH,
-    SET_ASIDE,
-    WorkPlace,
-    expectations,
-    integration_of,
-    is_dangerous,
-    places,
-)
-from mngr.tmr.words.summary import flagged, tasks_of, verdict_of, why
+from mngr.tmr.run_view import ON_BRANCH, SET_ASIDE, RunView, TaskView
 
 FLAGGED, RAISED, FLAKY = "on the branch", "raised", "flaky"
 _ORDER = (FLAGGED, UNPROVEN, HELD, BLOCKED, RAISED, SET_ASIDE, FLAKY)
+FOR_A_PERSON = frozenset({HELD, UNPROVEN, BLOCKED})
+NOT_TRUE = frozenset({verdict.REFUTED, verdict.REFUSED, verdict.UNCLAIMED, verdict.FAILED})
+# The groups of tasks as a reader wants them: what needs a person, what is not true, what is done.
+NEEDS_YOU, REFUTED, ASIDE, WORKING, QUEUED = "needs you", "refuted", SET_ASIDE, "working", "queued"
+VERIFIED, DONE, UNCHANGED = "verified", ON_BRANCH, verdict.UNCHANGED
+GROUPS = (NEEDS_YOU, REFUTED, ASIDE, WORKING, QUEUED, VERIFIED, DONE, UNCHANGED)
 # Questions of these kinds are equal whatever numbers are in them.
 _ALIKE = frozenset({BLOCKED, SET_ASIDE, FLAKY})
 _TOGETHER_MAX = 6
@@ -35,62 +34,91 @@ class Question(NamedTuple):
     `paths` are the files to look at first."""
 
     kind: str
-    tasks: tuple[TaskState, ...]
+    tasks: tuple[TaskView, ...]
     text: str
     remarks: tuple[str, ...] = ()
     commands: tuple[tuple[str, str], ...] = ()
-    commit: str = ""
-    kept_on: str = ""
     paths: tuple[str, ...] = ()
 
+    @property
+    def commits(self) -> tuple[str, ...]:
+        """Those on the branch that hold work of these tasks, the last of each."""
+        return tuple(dict.fromkeys(task.place.commits[-1] for task in self.tasks if task.place.commits))
 
-def questions(state: RunState, flaky: Iterable[str] = ()) -> list[Question]:
-    """All of them. `flaky` are the tasks whose test sometimes passed and sometimes failed at the base."""
-    where, unstable = places(state), set(flaky)
-    accepted = set(integration_of(state).get("accepted", ()))
+
+def questions(run: RunView) -> list[Question]:
+    """All of them, the most dangerous first, one per test."""
     found: dict[tuple[str, str], Question] = {}
-    for task in tasks_of(state):
-        one = _asked(task, where.get(task.slug, NOWHERE), task.slug in accepted, task.id in unstable)
+    for task in run.tasks:
+        one = _asked(task) if task.task.status == SETTLED else None
         if one is None:
             continue
         id = (one.kind, _likeness(one, task))
         before = found.get(id)
         found[id] = one if before is None else _together(before, task)
-    run = str(state.facts.get("run") or "")
     new = NEW_BEHAVIOUR
-    ordered = sorted(found.values(), key=lambda one: (_ORDER.index(one.kind), verdict_of(one.tasks[0]) != new))
-    return [one._replace(commands=tuple(_commands(one, run))) for one in ordered]
+    ordered = sorted(found.values(), key=lambda one: (_ORDER.index(one.kind), one.tasks[0].word != new))
+    return [one._replace(commands=tuple(_commands(one, run.id))) for one in ordered]
 
 
-def _together(one: Question, task: TaskState) -> Question:
+def grouped(run: RunView, asked: Sequence[Question]) -> dict[str, list[TaskView]]:
+    """All tasks by group, in the order of `GROUPS`; empty groups are left out. Those that need a person are in the
+    order of the `asked` questions."""
+    needy = [task for one in asked for task in one.tasks]
+    slugs = {task.slug for task in needy}
+    found: dict[str, list[TaskView]] = {**{name: [] for name in GROUPS}, NEEDS_YOU: needy}
+    for task in run.tasks:
+        if task.slug not in slugs:
+            found[_group(task)].append(task)
+    return {name: tasks for name, tasks in found.items() if tasks}
+
+
+def is_dangerous(task: TaskView) -> bool:
+    """Whether a person should look at the work before it is merged, who has not taken responsibility for it."""
+    found = task.verdict
+    return not task.accepted and bool(found.flags or found.expectations or found.verdict in verdict.TO_LOOK_AT)
+
+
+def _group(task: TaskView) -> str:
+    """The group of a task that needs nobody."""
+    if task.task.status != SETTLED:
+        return QUEUED if task.task.status == NOT_BEGUN else WORKING
+    if task.place.word == ON_BRANCH and not task.place.in_part:
+        return DONE
+    if task.word in NOT_TRUE:
+        return REFUTED
+    if task.place.word:
+        return ASIDE
+    return UNCHANGED if task.word == verdict.UNCHANGED else QUEUED if task.word == verdict.NOT_STARTED else VERIFIED
+
+
+def _together(one: Question, task: TaskView) -> Question:
     """The question with one more task that asks it; what it says of the first test, it then says of each."""
     return one._replace(tasks=(*one.tasks, task), text=one.text.replace(f"`{one.tasks[0].id}`", "its test"))
 
 
-def _asked(task: TaskState, place: WorkPlace, accepted: bool, unstable: bool) -> Question | None:
-    word = verdict_of(task)
-    raised = [f"{one['kind']}: {one['summary']}" for one in task.claim.get("escalations", ())]
-    commit = place.commits[-1] if place.commits else ""
-    if commit and is_dangerous(task) and not accepted:
-        texts = [*_expected(task), *flagged(task)] or [why(task)]
-        return Question(FLAGGED, (task,), texts[0], (*texts[1:], *raised), commit=commit, paths=_flag_paths(task))
+def _asked(task: TaskView) -> Question | None:
+    """What a settled task asks of a person."""
+    raised = [f"{one.kind}: {one.summary}" for one in task.claim.escalations]
+    place, word = task.place, task.word
+    if place.commits and is_dangerous(task):
+        texts = [*expected(task), *task.flags] or [task.why]
+        return Question(FLAGGED, (task,), texts[0], (*texts[1:], *raised), paths=_flag_paths(task))
     if word in FOR_A_PERSON and not place.word:
-        claim = task.claim if word == BLOCKED else {}
-        reason = str(claim.get("blocked_reason") or why(task))
-        needs = str(claim.get("blocked_needs") or "")
-        remarks = (*([f"Needs: {needs}"] if needs else ()), *raised)
-        return Question(word, (task,), reason, remarks, paths=_flag_paths(task))
+        reason = (task.claim.blocked_reason if word == BLOCKED else "") or task.why
+        needs = [f"Needs: {task.claim.blocked_needs}"] if word == BLOCKED and task.claim.blocked_needs else []
+        return Question(word, (task,), reason, (*needs, *raised), paths=_flag_paths(task))
     if place.reason and place.word in (SET_ASIDE, ON_BRANCH) and word not in NOT_TRUE:
         more = ("Part of its work is on the branch.",) if place.in_part else ()
-        return Question(SET_ASIDE, (task,), place.reason, (*more, *raised), kept_on=place.kept_on)
+        return Question(SET_ASIDE, (task,), place.reason, (*more, *raised))
     if raised:
-        return Question(RAISED, (task,), raised[0], tuple(raised[1:]), commit=commit)
-    if unstable and place.word != ON_BRANCH:
+        return Question(RAISED, (task,), raised[0], tuple(raised[1:]))
+    if task.verdict.flaky and place.word != ON_BRANCH:
         return Question(FLAKY, (task,), "The test both passed and failed at the base.")
     return None
 
 
-def _likeness(one: Question, task: TaskState) -> str:
+def _likeness(one: Question, task: TaskView) -> str:
     text = "\n".join((one.text, *one.remarks))
     for name in (task.id, task.slug, task.id.rpartition("::")[2]):
         text = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", "…", text)
@@ -104,7 +132,7 @@ def _commands(one: Question, run: str) -> Iterable[tuple[str, str]]:
         yield "look at each", f"mngr tmr review {run}"
     elif one.kind == FLAGGED:
         yield "take it off the branch", f"mngr tmr review {run} {_each('--drop', some)}"
-        yield "see the commit", f"git show {one.commit[:8]}"
+        yield "see the commit", f"git show {one.commits[0][:8]}"
     elif one.kind in (BLOCKED, RAISED, FLAKY):
         chosen = "--verdict blocked" if len(slugs) > _TOGETHER_MAX and one.kind == BLOCKED else _each("--task", some)
         yield "answer, and let it continue", f"mngr tmr retry {run} {chosen} --message TEXT"
@@ -112,8 +140,8 @@ def _commands(one: Question, run: str) -> Iterable[tuple[str, str]]:
             yield "or settle it in its terminal", f"mngr tmr connect {quote(slugs[0])} {run}"
             yield "and take its work", f"mngr tmr integrate {run} --collect {quote(slugs[0])}"
     elif one.kind == SET_ASIDE:
-        if one.kept_on:
-            yield "see the work", f"git show {quote(one.kept_on)}"
+        if kept_on := one.tasks[0].place.kept_on:
+            yield "see the work", f"git show {quote(kept_on)}"
         yield "let it be done again on top", f"mngr tmr retry {run} {_each('--task', some)}"
     else:
         yield "accept it onto the branch", f"mngr tmr integrate {run} {_each('--accept', some)}"
@@ -123,14 +151,14 @@ def _each(option: str, slugs: Sequence[str]) -> str:
     return " ".join(f"{option} {quote(slug)}" for slug in slugs)
 
 
-def _expected(task: TaskState) -> list[str]:
+def expected(task: TaskView) -> list[str]:
+    """The expected values that its work changed, in words."""
     return [
-        f"`{one.get('path')}:{one.get('line')}` expects `{str(one.get('after')).strip()}` instead of "
-        f"`{str(one.get('before')).strip()}`"
-        for one in expectations(task)
+        f"`{one.path}:{one.line}` expects `{str(one.after).strip()}` instead of `{str(one.before).strip()}`"
+        for one in task.verdict.expectations
     ]
 
 
-def _flag_paths(task: TaskState) -> tuple[str, ...]:
-    flags = [str(flag.get("path") or "") for flag in task.verdict.get("flags", ())]
-    return tuple(dict.fromkeys(filter(None, [*(str(one.get("path") or "") for one in expectations(task)), *flags])))
+def _flag_paths(task: TaskView) -> tuple[str, ...]:
+    paths = [one.path for one in task.verdict.expectations] + [flag.path for flag in task.verdict.flags]
+    return tuple(dict.fromkeys(filter(None, paths)))

@@ -6,68 +6,52 @@ from collections import Counter
 from typing import Any
 
 from mngr.agent.record import seconds_of
+from mngr.json_values import plain
 from mngr.mapreduce import decide
-from mngr.mapreduce.state import WAITING, RunState, TaskState
+from mngr.mapreduce.state import RunState, TaskState
 from mngr.programs.kind import PERMISSIONS
-from mngr.tmr.judge import verdict
+from mngr.tmr.run_view import RunView, TaskView, tasks_of, verdict_of
 from mngr.tmr.words.host_words import host_rows, lost_on
 
 
-def tasks_of(state: RunState) -> list[TaskState]:
-    """Those of the tests, without the integrator's."""
-    return [task for task in state.tasks.values() if "role" not in task.data]
-
-
-def verdict_of(task: TaskState) -> str:
-    """In one word, also for a task that never came to a verdict."""
-    last = task.last
-    if last is None:
-        return verdict.NOT_STARTED
-    if not last.verdict:
-        return verdict.FAILED if task.status == "settled" or last.given_up else task.status
-    return str(last.verdict["verdict"])
-
-
-def why(task: TaskState) -> str:
-    """The reason of its verdict, or of the state of its agent, in one line."""
-    last = task.last
-    if last is None:
-        return ""
-    if not last.verdict:
-        again = "; will be tried again" if task.status == WAITING else ""
-        return (last.collect_error or last.check_error or last.because or last.state_reason) + again
-    reasons = last.verdict.get("reasons") or [last.because]
-    if last.verdict["verdict"] == verdict.UNCLAIMED and last.ended not in ("", "outcome"):
-        reasons = [last.because, *reasons]
-    return "; ".join(str(reason) for reason in reasons)
-
-
-def row(task: TaskState) -> dict[str, Any]:
+def row(task: TaskView) -> dict[str, Any]:
     """One task, as JSON: `measured` is what its test did before and after, `claim` what its agent says of that."""
-    found, claim = task.verdict, task.claim
+    state, found, claim = task.task, task.verdict, task.claim
     return {
         "task": task.id,
         "slug": task.slug,
-        "status": task.status,
-        "verdict": verdict_of(task),
-        "why": why(task),
-        "agent": task.last.agent if task.last else None,
-        "host": task.last.host or None if task.last else None,
-        "lost_hosts": lost_on(task),
-        "attempts": len(task.attempts),
-        "claim": {"status": claim.get("status"), "before": claim.get("before"), "after": claim.get("after")},
-        "after": found.get("after") or None,
-        "flags": found.get("flags", []),
-        "files": found.get("files", []),
-        "new_tests": found.get("new", []),
-        "effect": found.get("effect"),
-        "escalations": claim.get("escalations", []),
-        "summary": claim.get("summary", ""),
-        "tokens": task.usage.tokens,
-        "cost_usd": round(task.usage.cost_usd, 6),
-        "unpriced": task.usage.unpriced,
-        "seconds": round(sum((one.ended_at or one.intended_at) - one.intended_at for one in task.attempts), 3),
+        "status": state.status,
+        "verdict": task.word,
+        "why": task.why,
+        "agent": state.last.agent if state.last else None,
+        "host": state.last.host or None if state.last else None,
+        "lost_hosts": lost_on(state),
+        "attempts": len(state.attempts),
+        "claim": {name: getattr(claim, name) or None for name in ("status", "before", "after")},
+        "after": found.marks.t1p1 or None,
+        "flags": [flag._asdict() for flag in found.flags],
+        "files": [*found.files],
+        "new_tests": [*found.new],
+        "effect": None if found.effect is None else [*found.effect],
+        "escalations": plain(claim.escalations),
+        "summary": claim.summary,
+        "tokens": state.usage.tokens,
+        "cost_usd": round(state.usage.cost_usd, 6),
+        "unpriced": state.usage.unpriced,
+        "seconds": round(seconds_on(state), 3),
+        "place": task.place.word,
+        "commit": task.place.commits[-1] if task.place.commits else "",
     }
+
+
+def seconds_on(task: TaskState) -> float:
+    """How long its attempts that have ended took."""
+    return sum((one.ended_at or one.intended_at) - one.intended_at for one in task.attempts)
+
+
+def rows(run: RunView) -> list[dict[str, Any]]:
+    """All tasks as JSON: `place` is where the work is, `commit` the last commit on the branch that holds some of it."""
+    return [row(task) for task in run.tasks]
 
 
 def summary(state: RunState) -> dict[str, Any]:
@@ -128,10 +112,6 @@ def remedy(state: RunState) -> str:
     given = str((state.facts.get("workers") or {}).get("permissions") or "ask")
     more = next((name for name in ("tests", "bypass") if name in PERMISSIONS and name != given), "bypass")
     return f"let agents do more without asking: `{command} --permissions {more}`"
-
-
-def flagged(task: TaskState) -> list[str]:
-    return [str(flag["text"]) for flag in task.verdict.get("flags", ())]
 
 
 OVER, BROKEN_OFF, STOPPED, PAUSED = "over", "broken off", "stopped", "paused"
