@@ -8,6 +8,7 @@ from mngr.mapreduce.state import RunState
 from mngr.report.tmr_queue import excerpt
 from mngr.report.tmr_rows import order_of, task_row
 from mngr.report.tmr_suite import ReportData, matrix, suite
+from mngr.tmr.judge import verdict
 from mngr.tmr.run_view import RunView, view
 from mngr.tmr.words.headline import Suite, headline
 from mngr.tmr.words.questions import grouped, questions
@@ -113,6 +114,22 @@ def test_a_changed_expectation_is_shown_with_both_values() -> None:
     state = run(*tried("a", "expectation changed", expectations=[change]), commits=[commit("a")], branch="tmr/r")
     (found,) = questions(view(state))
     assert (found.kind, found.text) == ("on the branch", "`tests/t.py:7` expects `7` instead of `5`")
+
+
+def test_a_test_that_changed_with_its_fix_or_made_itself_steady_is_looked_at_first() -> None:
+    steadied = {"flaky": True, "product_changed": False}
+    state = run(
+        *tried("a", "fixed together"),
+        *tried("b", "fixed", **steadied),
+        *tried("c", "fixed", flaky=True, product_changed=True),
+        commits=[commit(slug, id=slug * 40) for slug in "abc"],
+        branch="tmr/r",
+    )
+    asked = questions(view(state))
+    assert sorted(task.slug for one in asked for task in one.tasks) == ["a", "b"]
+    assert {commit for one in asked for commit in one.commits} == {"a" * 40, "b" * 40}
+    assert "Look at 2 flagged commits before you merge." in told(state)
+    assert verdict.Verdict("fixed", **steadied).place == "expectation", "a commit of its own"
 
 
 def test_what_a_person_accepted_is_not_asked_again() -> None:

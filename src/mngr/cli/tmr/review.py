@@ -17,7 +17,7 @@ from mngr.named_tuples import NamedTuple
 from mngr.system.git import Git
 from mngr.system.process import checked
 from mngr.tmr.branch.integrated import Committed
-from mngr.tmr.judge.verdict import HELD, TO_LOOK_AT, UNPROVEN
+from mngr.tmr.judge.verdict import HELD, UNPROVEN
 from mngr.tmr.run_view import RunView, TaskView, view
 from mngr.tmr.words.questions import expected, is_dangerous, questions
 
@@ -72,7 +72,7 @@ class ReviewItem(NamedTuple):
         found = []
         for task in self.tasks:
             found += [*expected(task), *task.flags]
-            if not self.on_branch or (task.word in TO_LOOK_AT and not task.verdict.expectations):
+            if not self.on_branch or (task.verdict.to_look_at and not task.verdict.expectations):
                 found.append(f"{task.word}: {task.why}")
         return list(dict.fromkeys(found))
 

@@ -91,7 +91,8 @@ class Planner:
         body = [_rest(unit.makers[0].summary)]
         if unit.place == EXPECTATION:
             lines = dict.fromkeys(plain(line) for maker in unit.makers for line in maker.evidence)
-            body += ["What the test expects is changed; the product is not.", "\n".join(f"- {line}" for line in lines)]
+            what = "What the test expects is changed" if lines else "Only the test is changed"
+            body += [f"{what}; the product is not.", "\n".join(f"- {line}" for line in lines)]
         text = "\n\n".join(filter(None, body))
         made = self._planned(kind, unit.makers, files, title, text, [("Mngr-Place", unit.place)])
         return made._replace(paths=tuple(sorted(unit.paths)), place=unit.place)

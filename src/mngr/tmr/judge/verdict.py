@@ -36,7 +36,7 @@ VERDICTS = (
 )
 FIXES = frozenset({FIXED, FIXED_TOGETHER})
 # A person looks at these before the branch is merged.
-TO_LOOK_AT = frozenset({NEW_BEHAVIOUR, EXPECTATION_CHANGED})
+TO_LOOK_AT = frozenset({NEW_BEHAVIOUR, EXPECTATION_CHANGED, FIXED_TOGETHER})
 INTEGRATED = FIXES | TO_LOOK_AT | {STRONGER, SAME, IMPROVED}
 # On the branch once a person accepts it.
 ACCEPTABLE = frozenset({HELD, UNPROVEN})
@@ -122,9 +122,20 @@ class Verdict(NamedTuple):
     second_opinion: str = ""
 
     @property
+    def to_look_at(self) -> bool:
+        """Whether a person looks at it before the branch is merged, whatever is flagged: where the test changed what it
+        wants, or made itself steady."""
+        return self.verdict in TO_LOOK_AT or self._steadied
+
+    @property
+    def _steadied(self) -> bool:
+        """Its test passes every time now, and only the test was changed: perhaps it looks away now."""
+        return self.verdict == FIXED and self.flaky and not self.product_changed
+
+    @property
     def place(self) -> str:
         """Where on the branch its work goes."""
-        if self.verdict == EXPECTATION_CHANGED:
+        if self.verdict == EXPECTATION_CHANGED or self._steadied:
             return EXPECTATION
         if self.verdict == NEW_BEHAVIOUR:
             return BEHAVIOUR

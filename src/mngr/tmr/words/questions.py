@@ -76,7 +76,7 @@ def grouped(run: RunView, asked: Sequence[Question]) -> dict[str, list[TaskView]
 def is_dangerous(task: TaskView) -> bool:
     """Whether a person should look at the work before it is merged, who has not taken responsibility for it."""
     found = task.verdict
-    return not task.accepted and bool(found.flags or found.expectations or found.verdict in verdict.TO_LOOK_AT)
+    return not task.accepted and bool(found.flags or found.expectations or found.to_look_at)
 
 
 def _group(task: TaskView) -> str:
