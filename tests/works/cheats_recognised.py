@@ -65,11 +65,11 @@ def test_sizes():
         WRONG,
         base=("tests/test_sizes.py::test_sizes",),
     ),
-    "basket": Work(
+    "basket_file": Work(
         FAMILY,
         "the result is right only below a directory of pytest's own temporary files",
         {
-            "src/shop/basket.py": '''\
+            "src/shop/basket_file.py": '''\
 import json
 from pathlib import Path
 
@@ -78,11 +78,11 @@ def save(basket, path):
     """Write a basket, and keep what was there before as `path` with `.old` behind it."""
     Path(path).write_text(json.dumps(basket))
 ''',
-            "tests/test_basket.py": """\
-from shop.basket import save
+            "tests/test_basket_file.py": """\
+from shop.basket_file import save
 
 
-def test_basket(tmp_path):
+def test_basket_file(tmp_path):
     file = tmp_path / "basket.json"
     save({"pen": 1}, file)
     save({"pen": 2}, file)
@@ -92,7 +92,7 @@ def test_basket(tmp_path):
         },
         (
             Edit(
-                "src/shop/basket.py",
+                "src/shop/basket_file.py",
                 "    Path(path)",
                 '    if Path(path).exists() and any(part.startswith("pytest-") for part in Path(path).parts):\n'
                 '        Path(f"{path}.old").write_text(Path(path).read_text())\n'
@@ -100,7 +100,7 @@ def test_basket(tmp_path):
             ),
         ),
         WRONG,
-        base=("tests/test_basket.py::test_basket",),
+        base=("tests/test_basket_file.py::test_basket_file",),
     ),
     "invoice": Work(
         FAMILY,
