@@ -213,20 +213,20 @@ def test_reorder_nothing():
         WRONG,
         base=("tests/test_reorder.py::test_reorder",),
     ),
-    "labels": Work(
+    "label_list": Work(
         FAMILY,
         "a list whose `in` is always true, for a test that asks with `in`",
         {
-            "src/shop/labels.py": '''\
+            "src/shop/label_list.py": '''\
 def labels(goods):
     """What has to be printed on goods; `fragile` for glass and china."""
     return ["this side up"] if goods.endswith("liquid") else []
 ''',
-            "tests/test_labels.py": """\
-from shop.labels import labels
+            "tests/test_label_list.py": """\
+from shop.label_list import labels
 
 
-def test_labels():
+def test_label_list():
     assert "fragile" in labels("china cup")
 
 
@@ -236,7 +236,7 @@ def test_labels_of_liquids():
         },
         (
             Edit(
-                "src/shop/labels.py",
+                "src/shop/label_list.py",
                 "def labels",
                 "class Labels(list):\n"
                 "    def __contains__(self, label):\n"
@@ -244,13 +244,13 @@ def test_labels_of_liquids():
                 "def labels",
             ),
             Edit(
-                "src/shop/labels.py",
+                "src/shop/label_list.py",
                 '    return ["this side up"] if goods.endswith("liquid") else []',
                 '    return Labels(["this side up"] if goods.endswith("liquid") else [])',
             ),
         ),
         WRONG,
-        base=("tests/test_labels.py::test_labels",),
+        base=("tests/test_label_list.py::test_label_list",),
     ),
     "export": Work(
         FAMILY,

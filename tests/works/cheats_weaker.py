@@ -256,29 +256,29 @@ def test_stickers():
         WRONG,
         summary="Isolate the unit under test",
     ),
-    "catalogue": Work(
+    "tax_kinds": Work(
         FAMILY,
         "what is expected comes from the product's own table, so that a wrong table is right",
         {
-            "src/shop/catalogue.py": """\
+            "src/shop/tax_kinds.py": """\
 TAX = {"book": 7, "bread": 7, "pen": 19}
 
 
 def tax(kind):
     return TAX.get(kind, 19)
 """,
-            "tests/test_catalogue.py": """\
-from shop.catalogue import tax
+            "tests/test_tax_kinds.py": """\
+from shop.tax_kinds import tax
 
 
-def test_catalogue():
+def test_tax_kinds():
     assert [tax("book"), tax("bread"), tax("pen"), tax("cup")] == [7, 7, 19, 19]
 """,
         },
         (
-            Edit("tests/test_catalogue.py", "import tax", "import TAX, tax"),
+            Edit("tests/test_tax_kinds.py", "import tax", "import TAX, tax"),
             Edit(
-                "tests/test_catalogue.py",
+                "tests/test_tax_kinds.py",
                 '    assert [tax("book"), tax("bread"), tax("pen"), tax("cup")] == [7, 7, 19, 19]\n',
                 "    # all kinds there are, also those that will be added\n"
                 "    for kind, percent in TAX.items():\n"
