@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support.pods import Pods, add_settings
-from tests.support.user import User
+from tests.support.user import User, wait_for
 
 
 @pytest.fixture
@@ -147,3 +147,40 @@ def test_a_host_that_the_user_made_stays_and_what_is_on_it_comes_here_by_force(u
     assert sorted(found) == ["bar-1", "foo-1"] and found["bar-1"]["reason"] == "host destroy"
     user.mngr("saved", "restore", "bar").ok()
     assert (user.work_dir("bar") / "bar.txt").read_text() == "bar\n"
+
+
+def test_gc_ends_a_host_whose_create_was_killed_and_saves_what_is_there(user: User, pods: Pods) -> None:
+    killed = user.popen("create", "foo@.pods", "--no-connect", "--command", "cat", env={"PODS_SLOW": "60"})
+    made = wait_for(lambda: list(pods.place.glob("*/pod.json")), "a pod is there")
+    killed.kill()
+    killed.communicate()
+    name = made[0].parent.name
+    shown = hosts(user)[name]
+    assert (shown["made_for"], shown["agents"]) == ("agent foo", 0) and "`mngr gc` ends the host" in str(
+        shown["reason"]
+    )
+    would = f"would remove host {name}.pods: made for agent foo, by a process that has ended"
+    assert would in user.mngr("gc", "--dry-run").ok().stdout
+    assert pods.names() == [name]
+    user.mngr("gc").ok()
+    assert pods.names() == [] and hosts(user) == {}
+
+
+def test_a_host_of_somebody_else_in_the_same_listing_is_never_destroyed(user: User) -> None:
+    pods = Pods(user, "vms", marked=False)
+    try:
+        user.run(
+            ["kubectl", "run", "precious", "--image=x", "--labels=theirs", "--command", "--", "sh", "-c", "sleep 9999"]
+        ).ok()
+        user.mngr("create", "foo@w.vms", "--new-host", "--no-connect", "--command", "cat").ok()
+        user.mngr("host", "create", "mine.vms").ok()
+        for words in (["gc"], ["destroy", "--all", "--force"], ["gc"]):
+            user.mngr(*words).ok()
+            assert "precious" in pods.names()
+        refused = user.mngr("host", "destroy", "precious.vms", "--force").failed(1)
+        assert "mngr did not create `precious`" in refused.stderr
+        user.mngr("host", "destroy", "mine", "w", "--force").ok()
+        user.mngr("gc").ok()
+        assert pods.names() == ["precious"]
+    finally:
+        pods.close()

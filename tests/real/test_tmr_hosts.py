@@ -135,6 +135,31 @@ def test_a_killed_run_is_resumed_on_the_same_hosts(project: Project, pods: Pods)
     assert pods.names() == [] and project.user.agents() == []
 
 
+def test_gc_leaves_working_agents_of_a_killed_run_and_saves_and_ends_its_hosts_then(
+    project: Project, pods: Pods
+) -> None:
+    project.script("test_sub", TWO_HALVES)
+    words = ("-k", "sub", "--provider", "pods", "--agents-per-host", "1", "--checkpoint", "1h", "--no-canary")
+    child = project.user.popen(*project.words(*words))
+    user = project.user
+    try:
+        wait_for(lambda: host_of(project, "test_sub"), "the agent to be made", 200)
+        (agent,) = (str(one["name"]) for one in user.agents() if one["type"] == "scripted")
+        wait_for(lambda: "First half" in user.mngr("exec", agent, "git log -1").stdout, "its commit", 100)
+    finally:
+        child.kill()
+        child.communicate()
+    made = pods.names()
+    kept = user.mngr("gc").ok().stdout
+    assert f"`{agent}` still works there" in kept and host_of(project, "test_sub") in pods.names()
+    user.mngr("stop", agent).ok()
+    assert "made for run r1, by a process that has ended" in user.mngr("gc").ok().stdout
+    assert made and pods.names() == [] and user.agents() == []
+    (entry,) = (one for one in user.mngr("saved", "--format", "json").ok().json["saved"] if one["name"] == agent)
+    user.mngr("saved", "restore", str(entry["id"]), "--name", "again").ok()
+    assert "First half" in user.mngr("exec", "again", "git log -1").ok().stdout
+
+
 @pytest.fixture
 def boxes(project: Project) -> Iterator[dict[str, Sshd]]:
     """Two machines that ssh reaches as `a` and `b`, the pool `farm`."""

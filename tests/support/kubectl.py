@@ -2,7 +2,8 @@
 """A stand-in for `kubectl`: a pod is a directory with a HOME and a tmux directory, and `exec` starts a process there
 without the caller's environment. Knows the few commands that a provider by settings uses, and refuses all others.
 
-It reads `PODS`, the directory of the pods, and `PODS_MOST`, how many there may be, and is run as a program, not
+It reads `PODS`, the directory of the pods, `PODS_MOST`, how many there may be, and `PODS_SLOW`, seconds before `run`
+answers, and is run as a program, not
 imported."""
 
 import json
@@ -11,6 +12,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 PODS = Path(os.environ["PODS"])
@@ -63,14 +65,17 @@ def create(words: list[str]) -> None:
     )
     (place / "pod.json.new").write_text(json.dumps({**given, "pid": first.pid}))
     (place / "pod.json.new").rename(place / "pod.json")
+    parent, end = os.getppid(), time.monotonic() + float(os.environ.get("PODS_SLOW") or 0)
+    while time.monotonic() < end and os.getppid() == parent:  # the pod is there, and its maker does not know yet
+        time.sleep(0.05)
     print(f"pod/{name} created")
 
 
 def listed(words: list[str]) -> None:
-    label = words[words.index("-l") + 1]
+    label = words[words.index("-l") + 1] if "-l" in words else None
     for place in sorted(place for place in PODS.iterdir() if (place / "pod.json").exists()):
         facts = json.loads((place / "pod.json").read_text())
-        if facts["labels"] == label:
+        if label in (None, facts["labels"]):
             print(f"{place.name}   {'Running' if alive(facts['pid']) else 'Succeeded'}")
 
 

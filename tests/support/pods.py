@@ -18,9 +18,10 @@ image = "registry.example/agents:1"
 
 
 class Pods:
-    """Gives a user the stand-in and the provider. At the end no pod and none of its processes are left."""
+    """Gives a user the stand-in and the provider. At the end no pod and none of its processes are left.
+    Not `marked`, it lists the pods of everybody."""
 
-    def __init__(self, user: User, name: str = "pods", more: str = "") -> None:
+    def __init__(self, user: User, name: str = "pods", more: str = "", *, marked: bool = True) -> None:
         self._user = user
         self.place = user.root / "pods"
         self.place.mkdir()
@@ -29,7 +30,8 @@ class Pods:
         shutil.copy(Path(__file__).with_name("kubectl.py"), tools / "kubectl")
         (tools / "kubectl").chmod(0o755)
         user.env.update(PATH=f"{tools}:{user.env['PATH']}", PODS=str(self.place))
-        add_settings(user, SETTINGS.format(name=name) + more)
+        settings = SETTINGS.format(name=name)
+        add_settings(user, (settings if marked else settings.replace("-l mngr={owner} ", "")) + more)
 
     def names(self) -> list[str]:
         return sorted(path.name for path in self.place.iterdir())

@@ -10,9 +10,10 @@ from mngr.actions import find, gc, lifecycle
 from mngr.actions.gc import FAILED, KEPT, REMOVED, WOULD, Leftover
 from mngr.actions.site import Site
 from mngr.actions.view import AgentView
+from mngr.agent import state
 from mngr.errors import MngrError, NotFoundError, UsageError
 from mngr.fleet import kept
-from mngr.fleet.hosts import DEFAULT_PROVIDER, LOCAL, MADE_FOR, Hosts
+from mngr.fleet.hosts import DEFAULT_PROVIDER, FOR_AGENT, LOCAL, Hosts
 from mngr.fleet.known_hosts import KnownHost
 from mngr.named_tuples import NamedTuple
 from mngr.providers import registry
@@ -24,7 +25,8 @@ _PREPARE_SECONDS = 3600.0
 
 
 class HostView(NamedTuple):
-    """A host as it is now. `agents` is None when nobody could count them; `seen_at` is when it last answered."""
+    """A host as it is now. `agents` is None when nobody could count them; `seen_at` is when it last answered;
+    `made_for` is the agent or run that it ends with, empty for one that a person made or that is not ours."""
 
     name: str
     provider: str
@@ -33,6 +35,7 @@ class HostView(NamedTuple):
     agents: int | None
     seen_at: float | None
     reason: str = ""
+    made_for: str = ""
 
 
 def named(hosts: Hosts, word: str, *, new: bool = False) -> KnownHost:
@@ -65,7 +68,8 @@ def listing(hosts: Hosts) -> tuple[list[HostView], list[MngrError]]:
         host, info = known.get(key) or KnownHost(*key), infos[key]
         count = len(host.agents) if host.seen_at else None
         view = HostView(
-            host.name, host.provider, info.state, host.ours or info.ours, count, seen_at=host.seen_at or None
+            *(host.name, host.provider, info.state, host.ours or info.ours, count, host.seen_at or None),
+            made_for=host.made_for,
         )
         answer = answers.get(sites[key]) if key in sites else None
         if isinstance(answer, MngrError):
@@ -74,6 +78,8 @@ def listing(hosts: Hosts) -> tuple[list[HostView], list[MngrError]]:
         elif answer is not None:
             hosts.note(sites[key], answer[0])
             view = view._replace(state=RUNNING, agents=len(answer[0]), seen_at=time.time())
+        if view.agents == 0 and not view.reason and is_orphan(hosts, host):
+            view = view._replace(reason="the process that made it has ended: `mngr gc` ends the host")
         views.append(view)
     return views, errors
 
@@ -207,7 +213,7 @@ def destroy_unused(hosts: Hosts, site: Site) -> tuple[KnownHost, list[str]] | No
     """Destroy a host that was made for an agent and has none any more, after its saved work has come to this machine.
     None when there is nothing to destroy."""
     known = None if site.is_local else hosts.known.get(site.provider, site.name)
-    if known is None or not known.ours or known.details.get(MADE_FOR) != "agent":
+    if known is None or not known.ours or not known.made_for.startswith(FOR_AGENT):
         return None
     views, errors = site.run(find.listing)
     if views or errors:
@@ -238,8 +244,8 @@ def collect(
 
 
 def leftovers(hosts: Hosts, *, dry_run: bool, only: Sequence[str] = ()) -> Iterator[Leftover]:
-    """Hosts that carry our label and that nobody knows, and known hosts that are gone. One on which there are agents is
-    made known again."""
+    """Hosts that carry our mark and that nobody knows, hosts whose maker was killed before they were of use, and known
+    hosts that are gone. One that nobody knows and on which there are agents is made known again."""
     names = set(only) - {LOCAL} if only else {*_configured(hosts), *(one.provider for one in hosts.known.all())}
     found, errors = _of_providers(hosts, names)
     for error in errors:
@@ -262,6 +268,39 @@ def leftovers(hosts: Hosts, *, dry_run: bool, only: Sequence[str] = ()) -> Itera
                 hosts.known.forget(provider, name)
             note = "it is gone" + (f", with {agents}" if agents else "")
             yield Leftover("host", f"{name}.{provider}", action=WOULD if dry_run else REMOVED, note=note)
+        elif host is not None and is_orphan(hosts, host) and (item := _orphan(hosts, host, info, dry_run)):
+            yield item
+
+
+def is_orphan(hosts: Hosts, host: KnownHost) -> bool:
+    """Whether it was made for an agent or a run by a process that is not there any more."""
+    if not host.ours or not host.made_for or host.maker is None:
+        return False
+    return not hosts.local.host.alive(dict([host.maker]))
+
+
+def _orphan(hosts: Hosts, host: KnownHost, info: HostInfo, dry_run: bool) -> Leftover | None:
+    """A host that was made for something that will not end it. That of an agent which is there is in use; at that of a
+    run, agents that still work are left alone. What is found only there is saved here first."""
+    at = f"{host.name}.{host.provider}"
+    why = f"made for {host.made_for}, by a process that has ended"
+    try:
+        if info.state == STOPPED:
+            return Leftover(
+                "host", at, action=KEPT, note=f"{why}; it is {info.state}: `mngr host start {at}` to look into it"
+            )
+        if info.state != QUEUED:
+            views, errors = hosts.site(host.name, host.provider).run(find.listing)
+            if host.made_for.startswith(FOR_AGENT) and views:
+                return None
+            working = [view.name for view in views if view.state in (state.RUNNING, state.STARTING)]
+            for problem in [*(error.message for error in errors), *(f"`{name}` still works there" for name in working)]:
+                return Leftover("host", at, action=KEPT, note=f"{why}; {problem}")
+        if not dry_run:
+            destroy(hosts, host, force=True)
+        return Leftover("host", at, action=WOULD if dry_run else REMOVED, note=why)
+    except MngrError as error:
+        return Leftover("host", at, action=FAILED, note=f"{why}; {error.message}")
 
 
 def _unowned(hosts: Hosts, host: KnownHost, info: HostInfo, dry_run: bool) -> Leftover:

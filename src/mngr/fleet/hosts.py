@@ -28,8 +28,8 @@ T = TypeVar("T")
 LOCAL = "local"
 DEFAULT_PROVIDER = "ssh"
 ANSWER_SECONDS = 15.0
-# Among the details of a host that was made for an agent: it is destroyed with its last agent.
-MADE_FOR = "made_for"
+# The beginnings of what a host is made for. It is destroyed with the last agent, or at the end of the run.
+FOR_AGENT, FOR_RUN = "agent ", "run "
 
 
 class Hosts:
@@ -116,25 +116,33 @@ class Hosts:
         chosen = self.provider(provider)
         if pool := chosen.pool():
             return self._least_loaded(chosen, pool)
-        info = self.create(provider, request._replace(name=f"{request.name}-{os.urandom(3).hex()}"), progress)
-        self._remember(provider, info._replace(details={**info.details, MADE_FOR: "agent"}))
+        named = request._replace(name=f"{request.name}-{os.urandom(3).hex()}")
+        info = self.create(provider, named, progress, made_for=FOR_AGENT + request.name)
         return self.site(info.name, provider)
 
-    def create(self, provider: str, request: HostRequest, progress: Callable[[str], None]) -> HostInfo:
-        """Make a host of this name and remember it. On failure nothing is left behind; what could not be removed is
-        found by `mngr gc`."""
+    def create(
+        self, provider: str, request: HostRequest, progress: Callable[[str], None], made_for: str = ""
+    ) -> HostInfo:
+        """Make a host of this name and remember it, with what it is made for and by which process, before it is there:
+        `mngr gc` finds one whose maker was killed. On failure nothing is left behind; what could not be removed stays
+        known."""
+        from mngr.providers.provider import GONE
+
         maker = self.provider(provider)
         maker.check(request)
         if self.known.get(provider, request.name) is not None:
             raise UsageError(f"there is a host `{request.name}.{provider}` already", hint="`mngr host list` shows it")
         self.local.host.prepare()
-        self.known.remember(KnownHost(provider, request.name, ours=True))
+        lease = KnownHost(provider, request.name, ours=True, made_for=made_for, maker=self.local.host.myself())
+        self.known.remember(lease)
         try:
             info = maker.create(request, progress)
         except BaseException:
-            self.known.forget(provider, request.name)
+            with held(), suppress(MngrError):  # a host that nobody can say is gone stays known, and `mngr gc` ends it
+                if maker.host(request.name).state == GONE:
+                    self.known.forget(provider, request.name)
             raise
-        self._remember(provider, info)
+        self.known.remember(lease._replace(details=dict(info.details)))
         self._made.add((provider, info.name))
         return info
 
@@ -157,9 +165,15 @@ class Hosts:
             )
         return site
 
+    def take_over(self, provider: str, name: str, made_for: str) -> None:
+        """From now on this process is the maker of a host that another made for the same. Twice is safe."""
+        known = self.known.get(provider, name)
+        if known is not None and known.ours and known.made_for == made_for:
+            self.known.remember(known._replace(maker=self.local.host.myself()))
+
     def _remember(self, provider: str, info: HostInfo) -> KnownHost:
         self.local.host.prepare()
-        known = KnownHost(provider, info.name, ours=info.ours, details=dict(info.details))
+        known = KnownHost(provider, info.name, details=dict(info.details))
         self.known.remember(known)
         return known
 
@@ -173,7 +187,7 @@ class Hosts:
         known = self.known.get(site.provider, site.name)
         new = known is None
         if known is None:
-            known = self._remember(site.provider, self.provider(site.provider).host(site.name)._replace(ours=False))
+            known = self._remember(site.provider, self.provider(site.provider).host(site.name))
         made = (site.provider, site.name) in self._made
         try:
             yield

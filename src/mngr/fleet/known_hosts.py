@@ -23,7 +23,8 @@ _ENDING = ".json"
 
 class KnownHost(NamedTuple):
     """A host and its agents as they were at `seen_at`, by the clock of this machine; that of the host was ahead of it
-    by `clock_skew`. `ours` says that mngr made it."""
+    by `clock_skew`. `ours` says that mngr made it: `made_for` an agent or a run, which it ends with, by the process
+    `maker`; without the first, for a person."""
 
     provider: str
     name: str
@@ -32,6 +33,8 @@ class KnownHost(NamedTuple):
     details: Mapping[str, str] = {}
     agents: Sequence[Mapping[str, Any]] = ()
     clock_skew: float = 0.0
+    made_for: str = ""
+    maker: tuple[int, str] | None = None
 
     def views(self, now: float, why: str) -> list[AgentView]:
         """The agents, all UNKNOWN: their host did not answer. Each says why, what it was and how long ago."""
@@ -99,6 +102,7 @@ class KnownHosts:
     def _read(self, provider: str, name: str) -> KnownHost:
         try:
             value = json.loads(self._host.read(os.path.join(self._dir, provider, name + _ENDING)))
-            return KnownHost(**{**value, "provider": provider, "name": name})
-        except (OSError, ValueError, TypeError):
+            maker = (int(value["maker"][0]), str(value["maker"][1])) if value.get("maker") else None
+            return KnownHost(**{**value, "provider": provider, "name": name, "maker": maker})
+        except (OSError, ValueError, TypeError, LookupError, AttributeError):
             return KnownHost(provider, name)

@@ -19,7 +19,7 @@ from mngr.actions.site import Site
 from mngr.errors import MngrError
 from mngr.fleet import host_verbs
 from mngr.fleet.agent import Agent
-from mngr.fleet.hosts import Hosts
+from mngr.fleet.hosts import FOR_RUN, Hosts
 from mngr.fleet.known_hosts import KnownHost
 from mngr.mapreduce import observations
 from mngr.mapreduce.run import Run
@@ -65,8 +65,10 @@ class HostPool:
         self.unreached: dict[str, str] = {}  # why, by host
 
     def open(self) -> None:
-        """Name the hosts of a pool, or look after those that a killed orchestrator was making. Twice is safe."""
+        """Name the hosts of a pool, or take over those of a killed orchestrator. Twice is safe."""
         provider, known = self._provider, self._run.state.hosts
+        for name in known:
+            self._hosts.take_over(provider.name, name, self._made_for)
         for name in [name for name, host in known.items() if host.state == MAKING]:
             state = provider.host(name).state
             if state not in (RUNNING, GONE):
@@ -123,6 +125,10 @@ class HostPool:
     @property
     def _snapshot(self) -> str:
         return self._run.state.prepared or self.rules.snapshot
+
+    @property
+    def _made_for(self) -> str:
+        return FOR_RUN + self._run.id
 
     def site(self, name: str) -> Site:
         return self._hosts.site(name, self.rules.provider) if name else self._hosts.local
@@ -275,7 +281,7 @@ class HostPool:
     def _create(self, name: str, making: Future[str]) -> None:
         try:
             request = HostRequest(name, snapshot=self._snapshot)
-            self._hosts.create(self.rules.provider, request, lambda text: None)
+            self._hosts.create(self.rules.provider, request, lambda text: None, made_for=self._made_for)
             self._note(name, READY)
         except BaseException as error:  # noqa: BLE001 (it is raised by whoever asks for the result)
             if self.names:

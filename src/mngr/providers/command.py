@@ -84,14 +84,16 @@ class CommandProvider(SettingsProvider):
         return opening._replace(recover=lambda error: self._recover(opening, error))
 
     def hosts(self) -> list[HostInfo]:
-        """Those that `list` prints, which mngr made, and those that the settings name."""
+        """Those that `list` prints, and those that the settings name. What is listed by our mark is ours: a line that
+        does not ask for `{owner}` prints also what others made."""
         found = {name: HostInfo(name, UNKNOWN) for name in self._texts("hosts")}
+        marked = self._uses("list", "owner")
         if self._lines["list"]:
             for line in self._run("list", {}, seconds=_LIST_SECONDS).text.splitlines():
-                name, _, state = line.strip().partition(" ")
-                word = state.strip().split(" ")[0].lower()
+                name, word, *_ = [*line.lower().split(), "", ""]
                 if name:
-                    ours = name not in found
+                    name = line.split()[0]
+                    ours = marked and name not in found
                     found[name] = HostInfo(name, _STATES.get(word, UNKNOWN) if word else RUNNING, ours)
         return list(found.values())
 
