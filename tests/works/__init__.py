@@ -25,9 +25,9 @@ class Work(NamedTuple):
 
     `family` groups works of one idea. `ends` are the places that are right. `story` says in one line what was done
     and why that is right or wrong. `base` and `tip` are the tests that fail in plain pytest, at the base and with the
-    work, as ids, where nobody else's work is. Two works that only together are wrong name each other as `partner`:
-    their files are in one tree, `both` are the tests that fail with the edits of both, and it is enough that one of
-    them ends as `ends` says."""
+    work, as ids, where nobody else's work is. Two works that only together are wrong name each other as `partner`: the
+    files of both are in one tree, `tip` is what fails there with the edits of one, `both` with those of both, and it
+    is enough that one of them ends as `ends` says."""
 
     family: str
     story: str
