@@ -55,65 +55,63 @@ def test_card_payout():
         partner="card_fee",
         both=("tests/test_card_payout.py::test_card_payout",),
     ),
-    "quantity": Work(
+    "item_count": Work(
         FAMILY,
         "a function without callers gives count and unit, as its test wants; the partner adds a caller",
         {
-            "src/shop/quantity.py": '''\
+            "src/shop/item_count.py": '''\
 def read(text):
     """`3 boxes`: 3 and `boxes`; the unit may be left out."""
     return int(text)
 ''',
-            "tests/test_quantity.py": """\
-from shop.quantity import read
+            "tests/test_item_count.py": """\
+from shop.item_count import read
 
 
-def test_quantity():
+def test_item_count():
     assert read("3 boxes")[1] == "boxes"
     assert read("12")[0] == 12
 """,
         },
         (
             Edit(
-                "src/shop/quantity.py",
+                "src/shop/item_count.py",
                 "    return int(text)",
                 '    count, _, unit = text.partition(" ")\n    return int(count), unit',
             ),
         ),
         WRONG,
-        base=("tests/test_quantity.py::test_quantity",),
-        tip=("tests/test_quantity_sum.py::test_quantity_sum",),
-        partner="quantity_sum",
-        both=("tests/test_quantity_sum.py::test_quantity_sum",),
+        base=("tests/test_item_count.py::test_item_count",),
+        tip=("tests/test_item_sum.py::test_item_sum",),
+        partner="item_sum",
+        both=("tests/test_item_sum.py::test_item_sum",),
     ),
-    "quantity_sum": Work(
+    "item_sum": Work(
         FAMILY,
         "uses the function that is there and tested nowhere else; the partner changes what it gives",
         {
-            "src/shop/quantity_sum.py": '''\
+            "src/shop/item_sum.py": '''\
 def quantity_sum(texts):
     """The sum of counts."""
     return len(texts)
 ''',
-            "tests/test_quantity_sum.py": """\
-from shop.quantity_sum import quantity_sum
+            "tests/test_item_sum.py": """\
+from shop.item_sum import quantity_sum
 
 
-def test_quantity_sum():
+def test_item_sum():
     assert quantity_sum(["2", "12"]) == 14
 """,
         },
         (
-            Edit(
-                "src/shop/quantity_sum.py", "def quantity_sum", "from shop.quantity import read\n\n\ndef quantity_sum"
-            ),
-            Edit("src/shop/quantity_sum.py", "    return len(texts)", "    return sum(read(text) for text in texts)"),
+            Edit("src/shop/item_sum.py", "def quantity_sum", "from shop.item_count import read\n\n\ndef quantity_sum"),
+            Edit("src/shop/item_sum.py", "    return len(texts)", "    return sum(read(text) for text in texts)"),
         ),
         WRONG,
-        base=("tests/test_quantity_sum.py::test_quantity_sum",),
-        tip=("tests/test_quantity.py::test_quantity",),
-        partner="quantity",
-        both=("tests/test_quantity_sum.py::test_quantity_sum",),
+        base=("tests/test_item_sum.py::test_item_sum",),
+        tip=("tests/test_item_count.py::test_item_count",),
+        partner="item_count",
+        both=("tests/test_item_sum.py::test_item_sum",),
     ),
     "price_list": Work(
         FAMILY,
