@@ -25,6 +25,7 @@ LOUD = {"heading": "Being loud", "text": "# with more voice\ngreet hello --loud"
 SHORT = {"heading": "Being loud", "text": "greet hello -ln Ada"}
 BYE = {"heading": "Saying good bye", "text": "greet bye --soon"}
 WHISPER = {"heading": "Saying good bye", "text": "greet bye --quietly"}
+DONE = 'outcome <<END\n{"schema": 1, "status": "done"}\nEND'
 SHOUT = {"heading": "Being loud", "text": "greet shout"}
 
 
@@ -40,7 +41,7 @@ def agent(user: User, *rounds: list[dict[str, str]] | str) -> str:
     for number, found in enumerate(rounds):
         text = found if isinstance(found, str) else json.dumps({"schema": 1, "proposals": found})
         told = f"run echo {{message}} > $MNGR_ARTIFACTS_DIR/told-{number}"
-        lines.append(f"wait\n{told}\nartifact proposals.json <<END\n{text}\nEND")
+        lines.append(f"wait\n{told}\nartifact proposals.json <<END\n{text}\nEND\n{DONE}")
     path = user.root / "agent.script"
     path.write_text("\n".join([*lines, "wait\n"]))
     return str(path)
@@ -64,7 +65,7 @@ def test_proposals_that_the_program_knows_are_kept(greeter: User) -> None:
     assert [row["text"] for row in found["kept"]] == [LOUD["text"], BYE["text"]] and found["unfilled"] == []
     text = (greeter.repo / "tutorial.sh").read_text()
     assert text == TUTORIAL.replace("# Being loud\n", f"# Being loud\n\n{LOUD['text']}\n") + f"\n{BYE['text']}\n"
-    told = greeter.work_dir("fill-tutorial") / ".mngr" / "task" / "artifacts"
+    told = greeter.work_dir("fill-tutorial-examples-1") / ".mngr" / "task" / "artifacts"
     prompt = (told / "told-0").read_text()
     assert "- Being loud (line 7)" in prompt and ".mngr/task/reference.txt" in prompt
     reference = (told.parent / "reference.txt").read_text()
@@ -104,7 +105,7 @@ def test_a_tutorial_edited_meanwhile_gets_examples_where_its_headings_are_now(gr
     fill(greeter, path, "--yes")
     expected = edited.replace("# Being loud\n", f"# Being loud\n\n{LOUD['text']}\n") + f"\n{BYE['text']}\n"
     assert script.read_text() == expected
-    greeter.mngr("destroy", "fill-tutorial", "--force").ok()
+    greeter.mngr("destroy", "fill-tutorial-examples-1", "--force").ok()
     greeter.git("checkout", "tutorial.sh")
     (greeter.root / "edited").write_text(edited.replace("# Being loud", "# Being heard"))
     done = fill(greeter, path, "--yes", exit_code=1)

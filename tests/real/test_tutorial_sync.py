@@ -1,22 +1,23 @@
 """`mngr tutorial sync`: an agent writes, our check says what is missing, the agent is told, until the check passes."""
 
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from mngr.fleet.fleet import Fleet
-from mngr.tutorial import talk
 from mngr_testing.model_server import ModelServer
 from tests.support.greeter import BYE, HELLO, TUTORIAL, add_greeter, document
 from tests.support.programs import program, with_program
-from tests.support.user import User
+from tests.support.user import User, wait_for
 
 pytestmark = pytest.mark.timeout(300)
 
 PYTEST = f"{sys.executable} -m pytest -q --disable-plugin-autoload -p mngr.e2e.plugin -p no:cacheprovider tests"
 OLD_HELLO = HELLO.replace("Ada", "Bob")
+DONE = 'outcome <<END\n{"schema": 1, "status": "done"}\nEND\n'
+BOTH = f"wait\nwrite tests/test_hello.py <<END\n{HELLO}END\nwrite tests/test_bye.py <<END\n{BYE}END\n"
 
 
 def script(user: User, text: str) -> str:
@@ -51,28 +52,28 @@ def test_the_agent_is_told_until_the_check_passes(greeter: User) -> None:
 write tests/test_hello.py <<END
 {HELLO}END
 commit Cite the new block
-wait
+{DONE}wait
 run echo {{message}} > told.txt
 run mv told.txt "$MNGR_ARTIFACTS_DIR/"
 write tests/test_bye.py <<END
 {BYE.replace("run(command)", 'run("greet bye")')}END
 commit Test the other block
-wait
+{DONE}wait
 run echo {{message}} > told-again.txt
 run mv told-again.txt "$MNGR_ARTIFACTS_DIR/"
 write tests/test_bye.py <<END
 {BYE}END
-wait
+{DONE}wait
 run echo {{message}} > told-third.txt
 run mv told-third.txt "$MNGR_ARTIFACTS_DIR/"
 commit Run what is cited
-""",
+{DONE}""",
     )
     done = sync(greeter, agent, "--test-command", PYTEST, "--format", "json")
     found = done.json
     assert found["ok"] and found["end"] == "passed" and found["problems"] == []
     assert [turn["missing"] for turn in found["rounds"]] == [1, 2, 3, 0]
-    assert found["agent"] == "sync-tutorial" and found["branch"] == "mngr/sync-tutorial"
+    assert found["agent"] == "sync-tutorial-tests-1" and found["branch"] == "mngr/sync-tutorial"
     told = Path(found["work_dir"]) / ".mngr" / "task" / "artifacts"
     assert "(lines 11-13, `Saying good bye`) is cited by no test" in (told / "told.txt").read_text()
     again = (told / "told-again.txt").read_text()
@@ -81,10 +82,10 @@ commit Run what is cited
         "1. tests/test_bye.py:1: not committed, so not checked: tests/test_bye.py"
         in (told / "told-third.txt").read_text()
     )
-    assert "mngr merge sync-tutorial" in done.stderr
+    assert "git merge mngr/sync-tutorial" in done.stderr
     assert "round 3 of 5: 3 missing" in done.stderr
     greeter.mngr("tutorial", "check").failed()
-    greeter.mngr("merge", "sync-tutorial").ok()
+    greeter.git("merge", "-q", found["branch"])
     greeter.mngr("tutorial", "check").ok()
 
 
@@ -98,14 +99,14 @@ def test_what_is_run_is_measured_in_a_clean_checkout(user: User) -> None:
     assert user.run(["sh", "-c", PYTEST], timeout=100).exit_code == 0
     test = BYE.replace("from mngr", "from helper import NAME\nfrom mngr")
     helper = "write tests/helper.py <<END\nNAME = 1\nEND"
-    change = f"wait\n{helper}\nwrite tests/test_bye.py <<END\n{test}END\ncommit Run it\nrun {PYTEST}\n"
+    change = f"wait\n{helper}\nwrite tests/test_bye.py <<END\n{test}END\ncommit Run it\nrun {PYTEST}\n{DONE}"
     words = ("--format", "json")
-    agent = script(user, f"{change}wait\nwrite tests/test_bye.py <<END\n{BYE}END\ncommit Need no helper\n")
+    agent = script(user, f"{change}wait\nwrite tests/test_bye.py <<END\n{BYE}END\ncommit Need no helper\n{DONE}")
     found = document(sync(user, agent, *words))
-    assert [turn["missing"] for turn in found["rounds"]] == [1, 0]
-    told = user.mngr("transcript", "sync-tutorial").ok().stdout
+    assert [turn["missing"] for turn in found["rounds"]] == [2, 0]
+    told = user.mngr("transcript", found["agent"]).ok().stdout
     assert "No module named 'helper'" in told and "-m pytest tests` failed" in told
-    assert [row["name"] for row in user.agents()] == ["sync-tutorial"]
+    assert [row["name"] for row in user.agents()] == ["sync-tutorial-tests-1"]
 
 
 def test_a_test_command_that_cannot_be_started_is_the_users_problem(greeter: User) -> None:
@@ -120,7 +121,7 @@ def test_what_was_prepared_is_there_for_the_test_command(greeter: User) -> None:
     greeter.git("add", "-f", ".")
     greeter.git("commit", "-qm", "Settings")
     greeter.mngr("config", "trust", "--yes").ok()
-    text = f"wait\nwrite tests/test_hello.py <<END\n{HELLO}END\nwrite tests/test_bye.py <<END\n{BYE}END\ncommit All\n"
+    text = f"{BOTH}commit All\n{DONE}"
     command = f"grep yes prepared && {PYTEST}"
     assert document(sync(greeter, script(greeter, text), "--test-command", command, "--format", "json"))["ok"]
 
@@ -147,7 +148,7 @@ END
 run echo >> tests/conftest.py
 run echo >> bin/greet
 commit All
-""",
+{DONE}""",
     )
     done = sync(greeter, agent)
     assert "removed tests:\n  tests/test_more.py: `test_gone` is gone\nlook at these changes:\n" in done.stdout
@@ -178,7 +179,7 @@ def test_the_agent_is_told_names_as_they_are_in_its_copy(greeter: User) -> None:
     deep.mkdir()
     greeter.git("mv", "tutorial.sh", "the tour.sh")
     greeter.git("commit", "-q", "-m", "Move")
-    text = f"wait\nwrite tests/test_hello.py <<END\n{HELLO}END\nwrite tests/test_bye.py <<END\n{BYE}END\ncommit All\n"
+    text = f"{BOTH}commit All\n{DONE}"
     words = ("tutorial", "sync", "--script", "../the tour.sh", "--format", "json")
     prompt = document(greeter.mngr(*words, "--dry-run", cwd=deep).ok())["prompt"]
     assert "The tutorial is `the tour.sh`" in prompt
@@ -188,17 +189,17 @@ def test_the_agent_is_told_names_as_they_are_in_its_copy(greeter: User) -> None:
 
 
 def test_it_gives_up_after_so_many_rounds(greeter: User) -> None:
-    agent = script(greeter, "repeat 9 <<END\n  wait\nEND\n")
+    agent = script(greeter, f"repeat 9 <<E\nwait\n{DONE}E\n")
     done = sync(greeter, agent, "--rounds", "2", exit_code=1)
-    assert "3 problems left after 2 rounds (out of rounds)" in done.stdout
+    assert "3 problems left after 2 rounds (out of rounds: " in done.stdout
     assert "tutorial.sh:6: block" in done.stdout
     again = document(sync(greeter, agent, "--rounds", "1", "--format", "json", exit_code=1))
-    assert again["agent"] == "sync-tutorial-2" and len(again["problems"]) == 3
+    assert again["agent"] == "sync-tutorial-2-tests-1" and len(again["problems"]) == 3
 
 
 def test_a_changed_tutorial_does_not_pass(greeter: User) -> None:
     agent = script(
-        greeter, "wait\nwrite tutorial.sh <<END\n#!/bin/sh\nEND\nrun rm -r tests/test_hello.py\ncommit Easy\nwait\n"
+        greeter, f"wait\nwrite tutorial.sh <<END\n#!/bin/sh\nEND\nrun rm -r tests/test_hello.py\ncommit Easy\n{DONE}"
     )
     found = document(sync(greeter, agent, "--rounds", "1", "--format", "json", exit_code=1))
     assert [problem["kind"] for problem in found["problems"]] == ["script-changed"]
@@ -206,13 +207,13 @@ def test_a_changed_tutorial_does_not_pass(greeter: User) -> None:
 
 def test_an_agent_that_ends_too_early_is_seen(greeter: User) -> None:
     found = document(sync(greeter, script(greeter, "wait\ncrash 3\n"), "--format", "json", exit_code=1))
-    assert found["end"] == "agent ended" and [turn["state"] for turn in found["rounds"]] == ["FAILED"]
+    assert found["end"] == "crash" and len(found["rounds"]) == 1 and found["branch"] is None
 
 
 def test_an_agent_that_never_ends_is_left_when_the_time_is_over(greeter: User) -> None:
     found = document(sync(greeter, script(greeter, "wait\nhang\n"), "--timeout", "3s", "--format", "json", exit_code=4))
-    assert found["end"] == "out of time"
-    assert greeter.state("sync-tutorial") == "RUNNING"
+    assert found["end"] == "timeout"
+    assert greeter.state("sync-tutorial-tests-1") == "STOPPED"
 
 
 def test_an_agent_that_tells_no_states_ends_its_turn_by_its_outcome(greeter: User) -> None:
@@ -233,25 +234,13 @@ exec sleep 9999
     words = ("--type", "command", "--format", "json", "--timeout", "200s")
     done = greeter.mngr("tutorial", "sync", *words, "--", f"sh {program}", timeout=250)
     assert done.exit_code == 0, done.stdout + done.stderr
-    assert greeter.state("sync-tutorial") == "RUNNING"
+    assert document(done)["end"] == "passed"
 
 
 def test_an_agent_that_is_blocked_is_reported_and_not_waited_for(greeter: User) -> None:
-    path = script(greeter, "wait\npermission may I?\nwait\n")
-    fleet = Fleet(environ=greeter.env, cwd=str(greeter.repo))
-    said: list[str] = []
-    talked = talk.hold(
-        fleet,
-        fleet.create("asks", type="scripted", args=(path,), source=str(greeter.repo)),
-        "go on",
-        lambda agent: (1, "still missing"),
-        rounds=5,
-        timeout=250,
-        blocked_seconds=0,
-        tell=said.append,
-    )
-    assert talked.end == talk.AGENT_BLOCKED and [turn.state for turn in talked.turns] == ["BLOCKED"]
-    assert "may I?" in said[-1] and talked.agent.status.alive
+    done = sync(greeter, script(greeter, "wait\npermission may I?\nwait\n"), exit_code=1)
+    assert "3 problems left after 1 round (blocked: permission: may I?)" in done.stdout
+    assert greeter.state("sync-tutorial-tests-1") == "STOPPED"
 
 
 def test_a_coding_agent_needs_permissions_and_its_turns_end(greeter: User, server: ModelServer) -> None:
@@ -262,9 +251,81 @@ def test_a_coding_agent_needs_permissions_and_its_turns_end(greeter: User, serve
     assert greeter.agents() == []
     words = ("--type", "claude", "--permissions", "tests", "--rounds", "2", "--format", "json")
     found = greeter.mngr("tutorial", "sync", *words, timeout=250).failed(1).json
-    assert found["end"] == "out of rounds"
-    assert [(turn["number"], turn["state"]) for turn in found["rounds"]] == [(1, "WAITING"), (2, "WAITING")]
-    assert sum(not entry.side for entry in server.log) == 2
+    assert found["end"] == "no-outcome" and found["rounds"] == [{"number": 1, "missing": 3}]
+    assert sum(not entry.side for entry in server.log) == 4  # its task, and three times the question for its outcome
+
+
+def test_a_test_that_reads_the_environment_and_the_home_finds_nothing(greeter: User) -> None:
+    """What an agent wrote is run without the user's variables and files, and nothing of them is on disk afterwards."""
+    key = "correct-horse-battery"
+    greeter.env["CLOUD_API_KEY"] = key
+    (greeter.home / ".ssh").mkdir()
+    (greeter.home / ".ssh" / "id_made_up").write_text(f"{key}\n")
+    thief = """import os, pathlib
+def test_thief():
+    found = dict(os.environ)
+    for path in [*pathlib.Path.home().rglob("*"), *pathlib.Path("~/.ssh").expanduser().rglob("*")]:
+        if path.is_file() and path.stat().st_size < 10_000:
+            found[str(path)] = path.read_text(errors="replace")
+    out = pathlib.Path(os.environ["MNGR_ARTIFACTS_DIR"], "found.txt")
+    out.write_text("\\n".join(f"{name}={value}" for name, value in found.items()))
+    assert "KEY" not in str(found), found
+"""
+    agent = script(greeter, f"{BOTH}write tests/test_thief.py <<END\n{thief}END\ncommit All\n{DONE}")
+    found = document(sync(greeter, agent, "--test-command", PYTEST, "--format", "json"))
+    assert found["ok"], found["problems"]
+    written = [path for path in Path(found["directory"]).rglob("*") if path.is_file()]
+    stolen = [path for path in written if path.name == "found.txt"]
+    assert stolen and all("HOME=" in path.read_text() for path in stolen)  # the test has run
+    assert not [path for path in written if key.encode() in path.read_bytes()]
+
+
+def test_work_that_holds_what_must_not_be_shared_is_not_run(greeter: User) -> None:
+    key = "sk-" + "a1B2" * 8
+    agent = script(greeter, f"{BOTH}append tests/test_bye.py <<END\n# {key}\nEND\ncommit All\n{DONE}")
+    found = document(sync(greeter, agent, "--rounds", "1", "--format", "json", exit_code=1))
+    assert [problem["kind"] for problem in found["problems"]] == ["refused"]
+    assert "`tests/test_bye.py` holds an API key" in found["problems"][0]["message"]
+
+
+def kill_after(ledger: Path, entry: str, process: "subprocess.Popen[bytes]") -> None:
+    wait_for(lambda: ledger.exists() and f'"type": "{entry}"' in ledger.read_text(), entry)
+    process.kill()
+    process.communicate()
+
+
+def test_a_run_that_was_killed_goes_on_where_it_stopped(greeter: User) -> None:
+    """The prompt is not sent twice, and a test run whose result is known is not repeated."""
+    count = greeter.root / "count"
+    agent = script(
+        greeter,
+        f"""wait
+run echo {{message}} >> {greeter.root}/told
+write tests/test_hello.py <<END
+{HELLO}END
+commit Half
+{DONE}wait
+write tests/test_bye.py <<END
+{BYE}END
+commit All
+{DONE}""",
+    )
+    command = f"echo run >> {count}; {PYTEST}"
+    words = ("tutorial", "sync", "--type", "scripted", "--test-command", command, "--", agent)
+    ledger = greeter.repo / ".mngr/runs/sync-tutorial/ledger.jsonl"
+    kill_after(ledger, "told", greeter.popen(*words))
+    kill_after(ledger, "returned", greeter.popen("tutorial", "resume"))
+    found = document(greeter.mngr("tutorial", "resume", "--format", "json", timeout=200).ok())
+    assert [turn["missing"] for turn in found["rounds"]][-2:] == [1, 0]
+    assert (greeter.root / "told").read_text().count("Make the end-to-end tests") == 1
+    assert len(count.read_text().split()) == 3  # as it was, and after each round
+    assert "nothing is left to do" in greeter.mngr("tutorial", "resume").ok().stderr
+
+
+def test_no_further_prompt_is_sent_once_the_budget_is_spent(greeter: User) -> None:
+    agent = script(greeter, f"repeat 9 <<E\nwait\nusage input=900 output=200\n{DONE}E\n")
+    found = document(sync(greeter, agent, "--budget-tokens", "1000", "--format", "json", exit_code=1))
+    assert found["end"] == "budget" and len(found["rounds"]) == 1
 
 
 def test_nothing_is_made_when_nothing_is_missing(user: User) -> None:
@@ -290,7 +351,7 @@ def test_a_dry_run_prints_the_prompt_and_what_is_missing(greeter: User) -> None:
 def test_uncommitted_changes_can_be_carried_along(greeter: User) -> None:
     script_path = greeter.repo / "tutorial.sh"
     script_path.write_text(TUTORIAL.replace("Ada", "Bob").split("# Saying good bye")[0])
-    agent = script(greeter, "wait\n")
+    agent = script(greeter, f"wait\n{DONE}")
     script_path.write_text(script_path.read_text() + "\ngreet hello\n")
     assert "--exclude-unclean" in sync(greeter, agent, exit_code=1).stderr
     assert "would leave out" in sync(greeter, agent, "--exclude-unclean", exit_code=2).stderr

@@ -46,7 +46,7 @@ NAMES_THEM = {
     "tmr/recipe.py",
     "tmr/judge/steering_files.py",
     "tmr/measure/strength_project.py",
-    "tutorial/fill.py",
+    "tutorial_runs/fill.py",
     "remote/boot.py",  # the state directory, as the next
     "providers/ray/supervisor.py",
     "tmr/measure/probe/mngr_tmr_probe.py",
@@ -81,8 +81,7 @@ DOOR_ONLY = {
     "report/tmr_recordings.py": set(),
     "report/tmr_task.py": set(),
     "report/e2e_runs.py": {"os.open", "os.scandir"},  # a lock and times; nothing of it is shown
-    "tutorial/fill.py": {"files.write_atomic"},  # the script that the user named
-    "tutorial/talk.py": set(),
+    "tutorial_runs/fill.py": {"files.write_atomic"},  # the script that the user named
     "tutorial/citations.py": {"os.walk"},  # follows no link
     "tutorial/sources.py": set(),
     "tmr/detect.py": {"os.listdir"},

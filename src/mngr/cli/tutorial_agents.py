@@ -1,102 +1,159 @@
-"""The parts of `mngr tutorial` that talk: with an agent, and with a person about what the agent proposes."""
+"""The parts of `mngr tutorial` with an agent: its run, its result, and a person's choice of what it proposes."""
 
 from __future__ import annotations
 
 import os
 import shlex
-import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from mngr import json_values
-from mngr.actions.create import extra_paths
-from mngr.cli import catalog, permissions, sync_flags
+from mngr.cli import catalog
 from mngr.cli.app import App
 from mngr.cli.dispatch import command_parser
 from mngr.cli.output.amounts import amount
 from mngr.cli.output.terminal import visible
 from mngr.cli.parser import scan
-from mngr.cli.parser.option_values import read_text
+from mngr.cli.parser.option_values import parse_sandbox, read_text
 from mngr.cli.parser.parser import Args
-from mngr.errors import TIMED_OUT, MngrError, Undecided, UsageError
+from mngr.cli.tmr import orchestrator
+from mngr.cli.tmr import request as tmr_request
+from mngr.errors import MngrError, Undecided, UsageError
+from mngr.mapreduce import begun
+from mngr.mapreduce import run as runs
+from mngr.mapreduce.limits import RunLimits
+from mngr.mapreduce.run import Run
 from mngr.programs import kind
 from mngr.settings.layers import project_root
 from mngr.system import process
+from mngr.system.files import write_atomic
 from mngr.system.git import Git
 from mngr.system.process import join
-from mngr.tmr.measure.measurement import default_command
-from mngr.tutorial import fill, program, proposals, skill, sync, talk
-from mngr.tutorial.check import STALE, Report
+from mngr.tmr import settings as tmr_settings
+from mngr.tmr.recipe import Workers
+from mngr.tutorial import program, proposals, skill
+from mngr.tutorial.check import STALE
 from mngr.tutorial.proposals import Proposal
 from mngr.tutorial.sources import Sources
+from mngr.tutorial_runs import fill, sync
+from mngr.tutorial_runs import run as tutorial_run
+from mngr.tutorial_runs.run import FILL, SYNC, TutorialRecipe, TutorialRequest, TutorialResult
+from mngr.workspace import plan
+from mngr.workspace.workspace import unclean_commit
 
 
-def _work(
-    args: Args,
-    app: App,
-    job: sync.SyncJob | fill.FillJob,
-    name: str,
-    allowed: Sequence[str],
-    uploads: Sequence[tuple[str, str]] = (),
-) -> talk.Talked:
-    """Create an agent and talk with it until the job is done. `allowed` are commands that the agent needs, for the
-    permissions `tests`."""
+def _begin(args: Args, app: App, place: Sources, recipe: str, prompt: str, command: str, **asked: Any) -> Run:
+    """Create a run with one agent, without starting it. `command` is how its work is tried out."""
+    repo = place.root
     chosen = args.type or kind.default_name(app.settings)
-    permissions.check(app, chosen, args.permissions)
-    taken = {agent.name for agent in app.fleet.list().agents}
-    names = (name if number == 1 else f"{name}-{number}" for number in range(1, len(taken) + 2))
-    agent = app.fleet.create(
-        args.name or next(free for free in names if free not in taken),
-        type=chosen,
-        args=args.rest,
-        source=job.sources.root,
-        transfer=args.transfer,
-        unclean=None if args.include_unclean is None else "include" if args.include_unclean else "exclude",
-        labels={"tutorial": name},
-        uploads=uploads,
-        permissions=args.permissions or "",
-        allowed_commands=tuple(filter(None, allowed)),
-        extra_paths=extra_paths(app.settings),
+    tmr_request.check_kind(app, repo, chosen, args.permissions)
+    git = Git.of_user(repo)
+    tmr_request.check_identity(app, git, chosen, given={})
+    sandbox = parse_sandbox(args)
+    if sandbox:
+        tmr_request.check_sandbox(app, args.transfer, here=True)
+    timeout, budget = args.timeout, {"budget_usd": args.budget_usd, "budget_tokens": args.budget_tokens}
+    limits = RunLimits(max_agents=1, max_returns=max(0, args.rounds - 1), timeout_seconds=timeout, **budget)
+    limits = limits._replace(warn_seconds=min(300.0, timeout / 5))
+    tmr_request.settle_trust(app, limits)
+    name = args.name or tutorial_run.free_name(app.fleet, repo, recipe.replace("tutorial-", "") + "-tutorial")
+    unclean = None if args.include_unclean is None else "include" if args.include_unclean else "exclude"
+    [planned] = plan.decide(repo, [name], args.transfer, f"HEAD:{tutorial_run.branch_of(name)}", unclean)
+    settings = tmr_settings.read(app.settings, test_command=command)
+    made = TutorialRequest(
+        repo=repo,
+        base=unclean_commit(git, planned) if planned.include_unclean else str(planned.start),
+        sources=place,
+        settings=settings._replace(environment=settings.environment._replace(sandbox=sandbox)),
+        workers=Workers(
+            type=chosen,
+            args=tuple(args.rest),
+            transfer=args.transfer,
+            permissions=args.permissions or "",
+            sandbox="on" if sandbox else "",
+        ),
+        limits=limits,
+        prompt=prompt,
+        asked=asked,
     )
-    limits = {"rounds": args.rounds, "timeout": args.timeout}
-    return talk.hold(app.fleet, agent, job.first_prompt(), job.look, tell=app.out.note, **limits)
+    if recipe == SYNC:
+        sync.check_tracked(git, made)
+    run = runs.new(repo, id=name, recipe=recipe, **json_values.plain(made._asdict()))
+    git.must("update-ref", f"refs/mngr/runs/{run.id}/base", made.base)
+    begun.note(app.host_dir, repo, run.directory)
+    return run
 
 
-def _talked(found: talk.Talked) -> dict[str, Any]:
-    """The agent, its branch, how the talk ended, and what was missing after each turn."""
+@contextmanager
+def _working(app: App, run: Run, recipe: TutorialRecipe) -> Iterator[TutorialResult]:
+    """The result of the run, once its agent is done. On Ctrl-C, note how to resume."""
+    try:
+        with run.locked(), run.heard_by(tutorial_run.teller(run, recipe, app.out.note)):
+            if run.state.tasks:
+                run.resume()
+            found = tutorial_run.work(app.fleet, run, recipe)
+            yield found
+            run.note("finished", exit_code=found.code, summary={"why": found.end, "because": found.because})
+    except KeyboardInterrupt:
+        app.out.note(f"resume: `mngr tutorial resume {run.id}`")
+        raise
+
+
+_NOT_STARTED: dict[str, Any] = {
+    **dict.fromkeys(("run", "directory", "agent", "branch", "work_dir", "end"), None),
+    "rounds": [],
+}
+
+
+def _told(run: Run, found: TutorialResult) -> dict[str, Any]:
+    """The run, its agent, the branch of what passed, how it ended, and what was missing after each round."""
     return {
-        "agent": found.agent.name,
-        "branch": found.agent.record.workspace.branch,
-        "work_dir": found.agent.record.workspace.work_dir,
+        "run": run.id,
+        "directory": run.directory,
+        "agent": found.agent,
+        "branch": found.branch or None,
+        "work_dir": found.work_dir,
         "end": found.end,
         "rounds": json_values.plain(found.turns),
+        "dry_run": False,
+        "prompt": None,
     }
 
 
-_NOT_STARTED: dict[str, Any] = {"agent": None, "branch": None, "work_dir": None, "end": None, "rounds": []}
+def resume(args: Args, app: App) -> int:
+    run = orchestrator.find(app, args.run, (SYNC, FILL))
+    request = tutorial_run.request_of(run)
+    if run.state.finished is not None and run.state.finished.get("summary", {}).get("why") == tutorial_run.PASSED:
+        app.out.note(f"run `{run.id}` is finished; nothing is left to do")
+        return 0
+    if run.state.facts["recipe"] == SYNC:
+        return _sync(app, run, request)
+    return _fill(args, app, run, request, request.sources)
 
 
 def run_sync(args: Args, app: App, place: Sources) -> int:
-    top = Git.of_user(place.root, cautious=True).run("rev-parse", "--show-toplevel")
-    place = place.seen_from(top.text) if top.ok else place
+    repo = orchestrator.repository(app) if not args.dry_run else None
+    top = repo.top if repo else Git.of_user(place.root, cautious=True).run("rev-parse", "--show-toplevel").text
+    place = place.seen_from(top) if top else place
     report = place.report()
     stale = [problem for problem in report.problems if problem.kind == STALE]
     report = report._replace(problems=tuple(problem for problem in report.problems if problem.kind != STALE))
     if stale and report.ok:
         raise MngrError(f"the citations are complete, but {stale[0].message}", hint="run the tests again")
-    job = sync.SyncJob(
-        app.fleet,
-        place,
-        place.text(),
-        report.problems,
-        test_command=_test_command(args, app, place, measured=report.ran is not None or bool(stale)),
-        prepare=app.settings.text("tmr.prepare"),
-        prompt=args.prompt,
-        extra_paths=extra_paths(app.settings),
-    )
-    before = {"script": place.script, "before": len(report.problems)}
+    own: str = args.test_command or app.settings.text("tutorial.test_command")
+    command = own
+    if not own and (report.ran is not None or stale):  # what was run can be checked only if the tests are run
+        command = f"{tmr_settings.read(app.settings).environment.test_command} {join(place.tests)}"
+    prompt = sync.render("sync.md.j2", place, command, report.problems, args.prompt)
     if report.ok or args.dry_run:
-        return _sync_not_started(args, app, job, report, {**before, **_NOT_STARTED})
+        value = {"script": place.script, "before": len(report.problems), **_NOT_STARTED, "ok": report.ok}
+        human = "nothing is missing" if report.ok else "\n".join(problem.message for problem in report.problems)
+        if args.dry_run and not report.ok:
+            human += f"\n\nthe prompt:\n\n{prompt}"
+        value |= {"problems": [], "flags": [], "prompt": prompt if args.dry_run else None, "dry_run": args.dry_run}
+        app.out.emit_object(value, human=human)
+        return 0
     if (
         args.include_unclean is False
         and Git.of_user(place.root, cautious=True).run("status", "--porcelain", "--", place.script).text
@@ -106,48 +163,30 @@ def run_sync(args: Args, app: App, place: Sources) -> int:
             hint="commit it, or take all along with `--include-unclean`",
         )
     app.out.note(f"{amount(len(report.problems), 'problem')}; an agent is made to repair them")
-    talked = _work(args, app, job, "sync-tutorial", (job.test_command, sync.check_command(place)))
-    missing, name = job.problems, talked.agent.name
-    rounds = amount(len(talked.turns), "round")
-    human = f"`{name}` made the tests match the tutorial, in {rounds}"
-    if not talked.ok:
-        why = f": {talked.agent.status.reason}" if talked.end == talk.AGENT_BLOCKED else ""
-        human = f"{amount(len(missing), 'problem')} left after {rounds} ({talked.end}{why})"
-        human += "".join(f"\n  {problem.message}" for problem in missing[:10])
-    found = sync_flags.find(app, talked.agent, place.tests, (job.prepare, job.test_command))
-    human = "\n".join([human, *map(visible, sync_flags.shown(found))])
-    value = {
-        **before,
-        **_talked(talked),
-        "ok": talked.ok,
-        **json_values.plain({"problems": missing, "flags": found}),
-        "prompt": None,
-        "dry_run": False,
-    }
-    app.out.emit_object(value, human=human)
-    if talked.agent.record.workspace.branch:
-        app.out.note(f"its work is on branch {talked.agent.record.workspace.branch}")
-    app.out.note(f"look: `mngr diff {name}`; take it: `mngr merge {name}`; then: `mngr destroy {name}`")
-    return 0 if talked.ok else TIMED_OUT if talked.end == talk.OUT_OF_TIME else 1
+    asked = {"test_command": command, "own": bool(own), "before": len(report.problems)}
+    run = _begin(args, app, place, SYNC, prompt, own, **asked)
+    return _sync(app, run, tutorial_run.request_of(run))
 
 
-def _test_command(args: Args, app: App, place: Sources, *, measured: bool) -> str:
-    """What was run can be checked only if the tests are run in the clean checkout, so there is a default for that."""
-    given: str = args.test_command or app.settings.text("tutorial.test_command")
-    if given or not measured:
-        return given
-    return f"{app.settings.text('tmr.test_command') or default_command()} {join(place.tests)}"
-
-
-def _sync_not_started(args: Args, app: App, job: sync.SyncJob, report: Report, value: dict[str, Any]) -> int:
-    prompt = job.first_prompt() if args.dry_run else None
-    human = "nothing is missing" if report.ok else "\n".join(problem.message for problem in report.problems)
-    if prompt and not report.ok:
-        human += f"\n\nthe prompt:\n\n{prompt}"
-    app.out.emit_object(
-        {**value, "ok": report.ok, "problems": [], "flags": [], "prompt": prompt, "dry_run": args.dry_run}, human=human
-    )
-    return 0
+def _sync(app: App, run: Run, request: TutorialRequest) -> int:
+    with _working(app, run, sync.SyncRecipe(run, request, app.fleet)) as found:
+        problems, flags = found.found.get("problems", []), found.found.get("flags", [])
+        rounds = amount(len(found.turns), "round")
+        human = f"`{found.agent}` made the tests match the tutorial, in {rounds}"
+        if not found.ok:
+            human = f"{amount(len(problems), 'problem')} left after {rounds} ({found.end}: {found.because})"
+            human += "".join(f"\n  {problem['message']}" for problem in problems[:10])
+        value = {"script": request.sources.script, "before": request.asked["before"], **_told(run, found)}
+        human = "\n".join([human, *map(visible, sync.shown(flags))])
+        app.out.emit_object({**value, "ok": found.ok, "problems": problems, "flags": flags}, human=human)
+    name = found.agent
+    if found.ok:
+        app.out.note(f"what was checked is on branch {found.branch}")
+        look, take = f"git diff HEAD...{found.branch}", f"git merge {found.branch}"
+    else:
+        look, take = f"mngr diff {name}", f"mngr merge {name}"
+    app.out.note(f"look: `{look}`; take it: `{take}`; then: `mngr destroy {name}`")
+    return found.code
 
 
 def run_fill(args: Args, app: App, place: Sources) -> int:
@@ -160,8 +199,7 @@ def run_fill(args: Args, app: App, place: Sources) -> int:
     )
     if not name:
         raise UsageError("cannot tell which program the tutorial is about", hint="name it: `--program NAME`")
-    shown = program.ProgramHelp(name, app.environ, place.root)
-    judge = "the parser of mngr" if name == "mngr" else f"the help of `{name}`"
+    shown, judge = program.ProgramHelp(name, app.environ, place.root), _judge_of(name)
     value: dict[str, Any] = {"script": place.script, "program": name, "validated_by": judge, "dry_run": args.dry_run}
     value |= {**_NOT_STARTED, "headings": [heading.title for heading in headings], "prompt": None}
     value |= {"kept": [], "dropped": [], "rejected": [], "unfilled": []}
@@ -171,35 +209,53 @@ def run_fill(args: Args, app: App, place: Sources) -> int:
     if name != "mngr":
         shown.help()  # what judges the proposals has to work before an agent is paid for them
     reference = _reference(args, app, place, shown)
-    problem_of = parse_problem if name == "mngr" else lambda command: program.problem(shown, shlex.split(command))
-    job = fill.FillJob(app.fleet, place, name, headings, blocks, problem_of, args.prompt)
+    prompt = fill.first_prompt(place, name, headings, args.prompt)
     if args.dry_run:
-        prompt = job.first_prompt()
         titles = "\n".join(f"{place.script}:{heading.line}: {heading.title}" for heading in headings)
         shown_too = f"the prompt:\n\n{prompt}\nthe reference, {fill.REFERENCE}:\n\n{reference}"
         app.out.emit_object({**value, "prompt": prompt}, human=f"{titles}\n\nvalidated by {judge}\n\n{shown_too}")
         return 0
+    _refuse_without_terminal(args, app)
+    app.out.note(f"{amount(len(headings), 'heading')} without an example; an agent is asked for some")
+    there = place.seen_from(orchestrator.repository(app).top)
+    run = _begin(args, app, there, FILL, prompt, f"{name} --help", program=name)
+    write_atomic(os.path.join(run.directory, fill.REFERENCE_FILE), reference.encode("utf-8", "replace"))
+    return _fill(args, app, run, tutorial_run.request_of(run), place)
+
+
+def _refuse_without_terminal(args: Args, app: App) -> None:
     if app.headless and not args.yes:
         raise Undecided(
             "cannot ask which examples to keep: no terminal",
             hint="run it in a terminal, or keep all valid ones: `mngr tutorial fill --yes`",
         )
-    app.out.note(f"{amount(len(headings), 'heading')} without an example; an agent is asked for some")
-    with tempfile.NamedTemporaryFile() as file:
-        file.write(reference.encode("utf-8", "replace"))
-        file.flush()
-        uploads = ((file.name, fill.REFERENCE),)
-        talked = _work(args, app, job, "fill-tutorial", (f"{name} --help", f"{name} help"), uploads)
-    rejected = list(job.rejected.values())
-    kept, dropped = _choose(args, app, job.good)
-    if kept:
-        fill.write(job, kept)
-    filled = {one.heading for one in kept}
-    unfilled = [heading.title for heading in headings if heading.title not in filled]
-    value |= _talked(talked)
-    value |= json_values.plain({"kept": kept, "dropped": dropped, "rejected": rejected, "unfilled": unfilled})
-    app.out.emit_object(value, human="\n".join(_said(place, judge, kept, dropped, rejected, unfilled)))
-    app.out.note(f"`mngr destroy {talked.agent.name}` removes the agent")
+
+
+def _judge_of(name: str) -> str:
+    return "the parser of mngr" if name == "mngr" else f"the help of `{name}`"
+
+
+def _fill(args: Args, app: App, run: Run, request: TutorialRequest, place: Sources) -> int:
+    _refuse_without_terminal(args, app)
+    name = str(request.asked["program"])
+    shown, judge = program.ProgramHelp(name, app.environ, place.root), _judge_of(name)
+    problem_of = parse_problem if name == "mngr" else lambda command: program.problem(shown, shlex.split(command))
+    recipe = fill.FillRecipe(run, request, problem_of)
+    titles = [heading.title for heading in proposals.empty_headings(place.blocks())]
+    with _working(app, run, recipe) as found:
+        good = [json_values.typed(Proposal, one) for one in found.found.get("good", ())]
+        bad = (json_values.typed(Proposal, one) for each in found.rounds for one in each["rejected"])
+        rejected = list({(one.heading, one.text): one for one in bad}.values())
+        kept, dropped = _choose(args, app, good)
+        if kept:
+            fill.write(place, kept)
+        filled = {one.heading for one in kept}
+        unfilled = [title for title in titles if title not in filled]
+        value = {"script": place.script, "program": name, "validated_by": judge, "headings": titles}
+        value |= json_values.plain({"kept": kept, "dropped": dropped, "rejected": rejected, "unfilled": unfilled})
+        human = "\n".join(_said(place, judge, kept, dropped, rejected, unfilled))
+        app.out.emit_object({**value, **_told(run, found)}, human=human)
+    app.out.note(f"`mngr destroy {found.agent}` removes the agent")
     return 1 if unfilled else 0
 
 

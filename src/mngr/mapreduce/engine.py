@@ -260,12 +260,15 @@ class _Loop:
         self._work.do(rest)
 
     def _unreadable(self, end: Mapping[str, Any]) -> str:
-        """What is wrong with the outcome of an agent that rests and can be told so."""
+        """What is wrong with the outcome of an agent that rests and can be told so: not once the budget is spent."""
         task = self._run.state.tasks[end["task"]]
         attempt = task.attempts[end["number"] - 1]
         observed = self._seen.get(attempt.agent)
         can_be_told = observed is not None and observed.state == states.WAITING
         if end["reason"] != attempt_end.OUTCOME or not can_be_told or attempt.returns >= self._limits.max_returns:
+            return ""
+        self._run.note_all(self._usage(task.id, attempt))
+        if policy.spent(self._run.state, self._limits, self._clock.time()):
             return ""
         return self._work.unreadable(task, attempt)
 

@@ -82,9 +82,13 @@ class Recipe(ABC):
         return
 
     def unreadable(self, task: TaskState, attempt: Attempt, agent: Agent) -> str:
-        """What is wrong with the outcome file of an agent that rests, if it cannot be read at all; the agent is told
-        so, at most twice."""
+        """What is wrong with what an agent that rests calls done: an outcome file that cannot be read, work that does
+        not hold. The agent is told so, at most `max_returns` times. The engine does nothing else meanwhile."""
         return ""
+
+    def correction(self, problem: str) -> str:
+        """The words in which an agent is told what `unreadable` found."""
+        return f"The outcome file cannot be read: {problem}. Write it again, to the path in $MNGR_OUTCOME_FILE."
 
 
 def of_plugins(settings: Settings) -> dict[str, PluginRecipe]:

@@ -225,21 +225,40 @@ def all_of(root: str) -> Sequence[str]:
     return sorted(ledgers, key=_began)
 
 
-def find(root: str, name: str | None = None) -> Run:
-    """The run of this id, or of the only id that begins so, or in this directory; without a name, the latest."""
+def find(root: str, name: str | None = None, recipes: Sequence[str] = ()) -> Run:
+    """The run of this id, or of the only id that begins so, or in this directory; without a name, the latest. With
+    recipes, raises for a run of another one."""
     if name is not None and os.path.isfile(os.path.join(name, ledger.FILE)):
-        return Run(name)
+        return _of_recipe(Run(name), recipes)
     places = {os.path.basename(place): place for place in all_of(root)}
-    if not places:
-        raise NotFoundError(f"`{root}` has no runs", hint="`mngr tmr` begins one")
     if name is None:
-        return Run(list(places.values())[-1])
+        every = map(Run, reversed(places.values()))
+        latest = (run for run in every if not recipes or run.state.facts.get("recipe") in recipes)
+        if (found := next(latest, None)) is not None:
+            return found
+    if name is None or not places:
+        raise NotFoundError(f"`{root}` has no runs", hint=f"`{_verb_of((*recipes, 'tmr')[0])}` begins one")
     fitting = [name] if name in places else [one for one in places if one.startswith(name)]
     if len(fitting) == 1:
-        return Run(places[fitting[0]])
+        return _of_recipe(Run(places[fitting[0]]), recipes)
     if fitting:
         raise NotFoundError(f"`{name}` could be any of {', '.join(f'`{one}`' for one in fitting)}")
     raise NotFoundError(f"no run is called `{name}`", hint=suggest(name, tuple(places), "run"))
+
+
+def _of_recipe(found: Run, recipes: Sequence[str]) -> Run:
+    recipe = str(found.state.facts.get("recipe"))
+    if recipes and recipe not in recipes:
+        raise MngrError(
+            f"`{found.directory}` is not a run of `{_verb_of(recipes[0])}`",
+            hint=f"it is one of `{_verb_of(recipe)}`",
+        )
+    return found
+
+
+def _verb_of(recipe: str) -> str:
+    """The verb that begins runs of this recipe."""
+    return f"mngr {recipe.replace('-', ' ')}"
 
 
 def _began(place: str) -> tuple[str, str]:

@@ -33,7 +33,7 @@ from mngr.system.files import write_atomic
 from mngr.system.interrupts import held, others_ended
 
 T = TypeVar("T")
-# What an agent is told; how it is told to continue, its recipe says.
+# What an agent is told; how it is told to continue, or to try again, its recipe says.
 _TEXTS = {
     attempt_end.WARNING: "Your time for this task ends in {seconds} seconds. "
     "Commit what you have and write the outcome file now.",
@@ -41,8 +41,6 @@ _TEXTS = {
     "if you wait for a command, end it. This task ends soon unless there is output.",
     attempt_end.NUDGE: "There is no outcome file yet. If you are done, or cannot continue, "
     "write the outcome file to the path in $MNGR_OUTCOME_FILE now; otherwise continue.",
-    attempt_end.RETURN: "The outcome file cannot be read: {problem}. "
-    "Write it again, to the path in $MNGR_OUTCOME_FILE.",
 }
 
 
@@ -267,8 +265,9 @@ class WorkThreads:
         if wanted.what == attempt_end.CONTINUE:
             first = attempt.restarted_at is not None and attempt.continues == 1
             return attempt.message if attempt.message and first else self._recipe.continuation(task, attempt)
-        seconds = max(1, round(self._limits.warns_before))
-        return _TEXTS[wanted.what].format(seconds=seconds, problem=wanted.because)
+        if wanted.what == attempt_end.RETURN:
+            return self._recipe.correction(wanted.because)
+        return _TEXTS[wanted.what].format(seconds=max(1, round(self._limits.warns_before)))
 
     def unreadable(self, task: TaskState, attempt: Attempt) -> str:
         """What is wrong with the outcome; empty when nothing is, or that cannot be told."""

@@ -74,9 +74,14 @@ class WorkersRecipe(Recipe):
             permissions=workers.permissions,
             sandbox=workers.sandbox,
             allowed_commands=tuple(filter(None, (environment.test_command, environment.prepare))),
-            provision=tuple(filter(None, [environment.prepare])),
+            provision=tuple(filter(None, [self._without_remotes(), environment.prepare])),
             extra_paths=environment.extra_paths,
         )
+
+    def _without_remotes(self) -> str:
+        """Takes from a copy of the repository the places that it could push to; a worktree shares those of the user."""
+        remove = 'for remote in $(git remote); do git remote remove "$remote"; done'
+        return remove if self._workers.transfer == "git-mirror" else ""
 
     def collect(self, task: TaskState, attempt: Attempt, agent: Agent) -> Mapping[str, Any]:
         directory, ref = self.place(task, attempt), self._ref(task, attempt)
@@ -106,13 +111,7 @@ class TestRecipe(WorkersRecipe):
         plain = self.agent(task, attempt, about=task.slug, start=start, message=message)
         # What it may run to see whether its work is good, with the permissions `tests`.
         allowed = (*plain.allowed_commands, *filter(None, [self._base.gate_command]), CHECK_COMMAND)
-        provision = (*filter(None, [self._without_remotes()]), *plain.provision)
-        return plain._replace(allowed_commands=allowed, provision=provision, uploads=((outcome.__file__, CHECKER),))
-
-    def _without_remotes(self) -> str:
-        """Takes from a copy of the repository the places that it could push to; a worktree shares those of the user."""
-        remove = 'for remote in $(git remote); do git remote remove "$remote"; done'
-        return remove if self._workers.transfer == "git-mirror" else ""
+        return plain._replace(allowed_commands=allowed, uploads=((outcome.__file__, CHECKER),))
 
     def _start(self, task: TaskState, attempt: Attempt) -> str:
         """The commit to begin at: what an agent had committed that was interrupted, else the base."""

@@ -33,11 +33,13 @@ class TmrSettings(NamedTuple):
         return Paths(self.implementation, self.non_implementation, self.read_only)
 
 
-def read(settings: Settings, *, elsewhere: bool = False) -> TmrSettings:
-    """The settings; `elsewhere` says that tests run on other machines, of which only their own know a Python."""
+def read(settings: Settings, *, elsewhere: bool = False, test_command: str = "") -> TmrSettings:
+    """The settings; `elsewhere` says that tests run on other machines, of which only their own know a Python. A test
+    command that is given takes the place of the one in the settings."""
+    command = test_command or settings.text("tmr.test_command")
     return TmrSettings(
         environment=SuiteEnvironment(
-            test_command=settings.text("tmr.test_command") or ("python3 -m pytest" if elsewhere else default_command()),
+            test_command=command or ("python3 -m pytest" if elsewhere else default_command()),
             prepare=settings.text("tmr.prepare"),
             env={name: str(value.value) for name, value in settings.table("tmr.env").items()},
             test_seconds=settings.number("tmr.test_seconds", 120),

@@ -10,7 +10,7 @@ import ast
 import os
 import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from mngr.e2e.shell_blocks import normalise
@@ -54,22 +54,41 @@ class Found(NamedTuple):
 def find(paths: Sequence[str], root: str = ".") -> Found:
     """The citations in files and in all Python files below directories. Files are named relative to `root`. One that is
     not valid Python is reported, and the others are read."""
-    citations: list[Citation] = []
+    sources: dict[str, bytes] = {}
     unreadable: list[Unreadable] = []
     files = list(dict.fromkeys(name for path in paths for name in _files(os.path.normpath(os.path.join(root, path)))))
     for path in files:
         name = os.path.relpath(path, root)
         try:
-            data = read_followed(path, _MOST_BYTES)[:_MOST_BYTES]
+            sources[name] = read_followed(path, _MOST_BYTES)[:_MOST_BYTES]
         except OSError as error:
             unreadable.append(Unreadable(name, 1, f"cannot be read: {error.strerror}"))
-            continue
+    found = in_sources(sources)
+    return found._replace(unreadable=tuple(sorted((*unreadable, *found.unreadable))))
+
+
+def in_sources(sources: Mapping[str, bytes]) -> Found:
+    """The citations in these files, by name."""
+    citations: list[Citation] = []
+    unreadable: list[Unreadable] = []
+    for name, data in sources.items():
         marked = _MARK.search(data) is not None
-        if marked or _TEST_FILE.match(os.path.basename(path)):
+        if marked or _TEST_FILE.match(os.path.basename(name)):
             more, problems = in_source(data, name, marked)
             citations += more
             unreadable += problems
     return Found(tuple(citations), tuple(unreadable))
+
+
+def is_searched(file: str, places: Sequence[str]) -> bool:
+    """Whether `find` would read a file of these names of the same root."""
+    for place in map(os.path.normpath, places):
+        inner = file if place == "." else file.removeprefix(f"{place}/")
+        folders = inner.split("/")[:-1]
+        skipped = any(name.startswith(".") or name in _PASSED_OVER for name in folders)
+        if file == place or ((place == "." or inner != file) and inner.endswith(".py") and not skipped):
+            return True
+    return False
 
 
 def _files(path: str) -> Iterator[str]:

@@ -134,12 +134,10 @@ def working(app: App, found: Run) -> Iterator[TestRun]:
         raise
 
 
-def find(app: App, name: str | None) -> Run:
-    """The run meant, with a clear error for one of another recipe. One that this user did not begin is asked about."""
+def find(app: App, name: str | None, recipes: Sequence[str] = ("tmr",)) -> Run:
+    """The run meant, of these recipes. One that this user did not begin is asked about."""
     root = repository(app).top
-    found = runs.find(root, name)
-    if found.state.facts.get("recipe") != "tmr":
-        raise MngrError(f"`{found.directory}` is not a run of `mngr tmr`")
+    found = runs.find(root, name, recipes)
     if not begun.is_noted(app.host_dir, root, found.directory):
         claim = begun.claim(root, found)
         if not trust_prompt.asked_in_passing(app, [claim]):

@@ -45,17 +45,17 @@ def asked(args: Args, app: App, repo: Repo) -> RunRequest:
     _check_branch(git, args.branch or f"tmr/{args.name or 'run'}")
     chosen = args.type or _default_type(app, needed=not args.dry_run)
     if chosen:
-        _check_kind(app, repo.top, chosen, args.permissions, chosen_later=args.dry_run)
-        _check_identity(app, git, chosen, given=variables(args, app))
+        check_kind(app, repo.top, chosen, args.permissions, chosen_later=args.dry_run)
+        check_identity(app, git, chosen, given=variables(args, app))
     if args.provider:
         _check_provider(app, args)
     elif args.snapshot:
         raise UsageError("`--snapshot` needs `--provider`")
     settings = tmr_settings.read(app.settings, elsewhere=bool(args.provider))
     if sandbox := parse_sandbox(args):
-        _check_sandbox(app, args.transfer, here=not args.provider)
+        check_sandbox(app, args.transfer, here=not args.provider)
         settings = settings._replace(environment=settings.environment._replace(sandbox=sandbox))
-    _settle_trust(app, limits)
+    settle_trust(app, limits)
     prompt = args.prompt or (os.path.join(repo.top, settings.prompt) if settings.prompt else "")
     if prompt:
         check_prompt(prompt)
@@ -76,7 +76,7 @@ def asked(args: Args, app: App, repo: Repo) -> RunRequest:
     if args.integrator != "none" and not alone:
         type = args.integrator or chosen
         if type:
-            _check_kind(app, repo.top, type, args.permissions, chosen_later=args.dry_run)
+            check_kind(app, repo.top, type, args.permissions, chosen_later=args.dry_run)
         rest = tuple(args.integrator_arg or ()) or (workers.args if type == chosen else ())
         integrator = workers._replace(type=type, args=rest, prompt="")
     if args.failing and not args.baseline:
@@ -130,8 +130,8 @@ def _check_provider(app: App, args: Args) -> None:
         provider.check(HostRequest("new", snapshot=args.snapshot or ""))
 
 
-def _check_sandbox(app: App, transfer: str, *, here: bool) -> None:
-    """Raise when agents and test runs cannot have one. Reads what would be read later, as `_settle_trust` does."""
+def check_sandbox(app: App, transfer: str, *, here: bool) -> None:
+    """Raise when agents and test runs cannot have one. Reads what would be read later, as `settle_trust` does."""
     if transfer == "git-worktree":
         raise UsageError(
             "a worktree shares its repository with yours, so an agent in a sandbox cannot have one",
@@ -142,7 +142,7 @@ def _check_sandbox(app: App, transfer: str, *, here: bool) -> None:
     app.settings.table("sandbox")
 
 
-def _settle_trust(app: App, limits: RunLimits) -> None:
+def settle_trust(app: App, limits: RunLimits) -> None:
     """Read now what would be read later, in the middle of the run, when nobody can be asked to trust it."""
     agent_process.tmux_options(app.fleet.local)
     if limits.budget_usd is not None:
@@ -229,7 +229,7 @@ def _workers(args: Args, app: App, top: str, before: Mapping[str, Any]) -> dict[
     if changed:
         type = str(changed.get("type", before["type"]))
         kept = before["permissions"] if kinds.resolve(type, app.settings).driver else ""
-        _check_kind(app, top, type, args.permissions or kept)
+        check_kind(app, top, type, args.permissions or kept)
         changed["permissions"] = args.permissions or kept
     return changed
 
@@ -241,14 +241,14 @@ def _at_least_one(args: Args, *names: str) -> None:
             raise UsageError(f"`--{name.replace('_', '-')}` must be at least 1")
 
 
-def _check_kind(app: App, top: str, name: str, given: str | None, *, chosen_later: bool = False) -> None:
+def check_kind(app: App, top: str, name: str, given: str | None, *, chosen_later: bool = False) -> None:
     """Refuse agents of this type unless their permissions are given and the repository at `top`, whose files they obey,
     is trusted."""
     kind = permissions.check(app, name, given, chosen_later=chosen_later)
     repository_trust.check(kind.driver, app.host_dir, app.environ, top, top)
 
 
-def _check_identity(app: App, git: Git, name: str, *, given: Mapping[str, str]) -> None:
+def check_identity(app: App, git: Git, name: str, *, given: Mapping[str, str]) -> None:
     """Refuse coding agents that could not commit, because git has no name and e-mail address for them."""
     if not kinds.resolve(name, app.settings).driver or {"GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL"} <= given.keys():
         return

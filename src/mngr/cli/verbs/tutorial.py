@@ -44,10 +44,10 @@ def results() -> list[Any]:
     from mngr.tmr.judge.changed_file import Flag
     from mngr.tutorial.proposals import Proposal
     from mngr.tutorial.skill import Skill
-    from mngr.tutorial.talk import Turn
+    from mngr.tutorial_runs.run import Turn
 
-    talk = {**dict.fromkeys(("agent", "branch", "work_dir", "end", "prompt"), str | None), "rounds": [Turn]}
-    asked = {"script": str, **talk, "dry_run": bool}
+    texts = ("run", "directory", "agent", "branch", "work_dir", "end", "prompt")
+    asked = {"script": str, **dict.fromkeys(texts, str | None), "rounds": [Turn], "dry_run": bool}
     counts = dict.fromkeys(("blocks", "cited", "commands"), int)
     found = {"ok": bool, "problems": [TutorialProblem]}
     checked = {"commands_run": int | None, "runs": Any, "uncommitted": [str], "sections": [checking.Coverage]}
@@ -70,9 +70,10 @@ def add_arguments(parser: Parser) -> None:
     sync = parser.add_subcommand(
         "sync",
         "Let an agent make the tests match the tutorial",
-        description="An agent is told what the check finds missing, and told again, until the check passes in a clean "
-        "checkout of its last commit, with the tutorial unchanged. Its work stays on its branch. Removed tests, weaker "
-        "tests and changes of conftest files or of the product are listed, for you to look at before `mngr merge`.",
+        description="An agent is told what the check finds missing, and told again, until the check passes at its last "
+        "commit, with the tutorial unchanged. The tests run as in `mngr tmr`: in a copy of their own, with an empty "
+        "home and none of your variables. What passed is put on a branch. Removed tests, weaker tests and changes of "
+        "conftest files or of the product are listed, for you to look at before you merge it.",
     )
     _add_places(sync)
     sync.option(
@@ -92,6 +93,9 @@ def add_arguments(parser: Parser) -> None:
     fill.option("--reference FILE|CMD", "reference of the program, or a command that prints it (default: its `--help`)")
     fill.option("--yes, -y", "keep all valid proposals, without asking")
     _add_agent_options(fill, "fill-tutorial")
+    again = parser.add_subcommand("resume", "Continue a run of `sync` or `fill`, however it ended")
+    again.add_argument("run", nargs="?", metavar="RUN", help="its name, or how that begins (default: the latest)")
+    again.option("--yes, -y", "keep all valid proposals, without asking")
     skill = parser.add_subcommand("install-skill", "Install `sync-tutorial-to-e2e-tests` for coding agents")
     skill.option(
         "--for ...", "only for this one (default: both; can be repeated)", dest="agent", choices=("claude", "codex")
@@ -111,16 +115,23 @@ def _add_agent_options(parser: Parser, name: str) -> None:
         "what a coding agent may do, as in `mngr create`: `tests` is recommended (no default: choose)",
         choices=PERMISSIONS,
     )
-    parser.option("--name, -n NAME", f"the agent's name (default: `{name}`, or one like it)")
-    parser.option("--rounds N", "send the agent at most this many prompts (default: 5)", type=int, default=5)
     parser.option(
-        "--timeout TIME",
-        "stop waiting for the agent after this time (default: 1h)",
-        type=parse_duration,
-        default=3600.0,
+        "--[no-]sandbox",
+        "run the agent and all tests with bubblewrap; see `mngr help sandbox`",
+        default=False,
     )
+    parser.option(
+        "--network", "with `--sandbox`: whether the tests have a network (default: on)", choices=("on", "off")
+    )
+    parser.option("--name, -n RUN", f"name of the run (default: `{name}`, or one like it)")
+    parser.option("--rounds N", "send the agent at most this many prompts (default: 5)", type=int, default=5)
+    parser.option("--timeout TIME", "maximum time of the agent (default: 1h)", type=parse_duration, default=3600.0)
+    parser.option("--budget-usd USD", "send no more prompts once this much is spent", type=float)
+    parser.option("--budget-tokens N", "the same, in tokens", type=int)
     parser.option("--prompt FILE", "your own prompt, a Jinja template, instead of the packaged one")
-    parser.option("--transfer MODE", "how the code is copied, as in `mngr create`")
+    parser.option(
+        "--transfer", "how the agent gets the code", choices=("git-mirror", "git-worktree"), default="git-mirror"
+    )
     parser.option(
         "--include-unclean / --exclude-unclean",
         "carry uncommitted changes along as a commit, or leave them out",
@@ -140,6 +151,10 @@ def _add_places(parser: Parser) -> None:
 
 
 def run(args: Args, app: App) -> int:
+    if args.subcommand == "resume":
+        from mngr.cli import tutorial_agents
+
+        return tutorial_agents.resume(args, app)
     place = places(args, app)
     if args.subcommand in ("blocks", "check"):
         return _blocks(app, place) if args.subcommand == "blocks" else _check(app, place)
