@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 from mngr.errors import MngrError
 from mngr.system.git import Git
-from mngr.tmr.branch import set_aside
+from mngr.tmr.branch import same_edit, set_aside
 from mngr.tmr.branch.applier import Applier, Clash
 from mngr.tmr.branch.conflict import Arranger, Resolver, UnitLine, lay
 from mngr.tmr.branch.gate import Blame, Gate, IntegrationDecision, Judge, Judged, KnownTests, together
 from mngr.tmr.branch.integrated import Committed, Integrated
-from mngr.tmr.branch.objects import CommitFacts, Objects
+from mngr.tmr.branch.objects import CommitFacts, Objects, PathChange
 from mngr.tmr.branch.planner import Planned, Planner, reverts
 from mngr.tmr.branch.set_aside import LeftOut
 from mngr.tmr.branch.unit import (
@@ -63,6 +63,9 @@ def integrate(
     return _Integration(git, run, base, inputs, record, rules or Rules()).run(gate, resolver, keep)
 
 
+WorkChanges = tuple[VerifiedWork, tuple[PathChange, ...]]
+
+
 class _Built(NamedTuple):
     planned: list[Planned]
     ids: list[str]
@@ -104,7 +107,7 @@ class _Integration:
                 self._record(decision)
 
     def run(self, gate: Gate | None, resolver: Resolver | None, keep: Collection[str] | None) -> Integrated:
-        units = units_of(self.splits())
+        units = units_of(self.splits(self.unified(self.changes(), gate)))
         self.credits(units)
         parts = [piece.part for unit in units for piece in unit.pieces]
         self.applier = Applier(self.objects, self.base, parts, self.by_function)
@@ -117,7 +120,7 @@ class _Integration:
         built = self.build(line)
         return self.finish(built, judged)
 
-    def splits(self) -> list[tuple[VerifiedWork, WorkSplit]]:
+    def changes(self) -> list[WorkChanges]:
         """The net change of each, from the base to its tip: what was verified, however its history came about."""
         there = [work for work in self.inputs if work.tip in self.facts]
         for work in self.inputs:
@@ -132,10 +135,41 @@ class _Integration:
             if reasons:
                 self.refuse(work, reasons)
             elif changes:
-                done.append((work, split(self.base.id, changes, self.rules.paths)))
+                done.append((work, changes))
             else:
                 self.unchanged.append(work.slug)
         return done
+
+    def splits(self, given: Sequence[WorkChanges]) -> list[tuple[VerifiedWork, WorkSplit]]:
+        return [(work, split(self.base.id, changes, self.rules.paths)) for work, changes in given]
+
+    def unified(self, given: list[WorkChanges], gate: Gate | None) -> list[WorkChanges]:
+        """The changes with what several agents did in other words written alike. Where names differ, the tests of those
+        whose work is written otherwise now must be green with it; without a gate their work stays as it is."""
+        sure = self.written(given, renamed=False)
+        maybe = self.written(sure, renamed=True) if gate else sure
+        asked = [at for at, one in enumerate(maybe) if one != sure[at]]
+        if gate and asked and not self.proven([maybe[at] for at in asked], gate):
+            refuted = [at for at in asked if len(asked) == 1 or not self.proven([maybe[at]], gate)]
+            maybe = [sure[at] if at in refuted else one for at, one in enumerate(maybe)]
+        for (work, before), (_, after) in zip(given, maybe, strict=True):
+            paths = [old.path for old, new in zip(before, after, strict=True) if old != new]
+            if paths:
+                names = ", ".join(f"`{path}`" for path in paths)
+                self.decide(IntegrationDecision("made one", f"the same edit of {names} as others made", (work.slug,)))
+        return maybe
+
+    def written(self, given: Sequence[WorkChanges], *, renamed: bool) -> list[WorkChanges]:
+        made = same_edit.unify(self.objects, [changes for _, changes in given], renamed=renamed)
+        return [(work, changes) for (work, _), changes in zip(given, made, strict=True)]
+
+    def proven(self, given: Sequence[WorkChanges], gate: Gate) -> bool:
+        """Whether the tests of these works are green with the changes as they are given, on the base alone."""
+        units = units_of(self.splits(given))
+        parts = [piece.part for unit in units for piece in unit.pieces]
+        applier = Applier(self.objects, self.base, parts, self.by_function)
+        line = lay(applier, units)
+        return not line.stuck and gate.check(applier.commit(line.end(applier.start)), units).green
 
     def refuse(self, work: VerifiedWork, reasons: tuple[str, ...]) -> None:
         self.refused.append(set_aside.refused(work, reasons))

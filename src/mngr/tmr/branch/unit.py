@@ -4,7 +4,7 @@ that it is cut into; and the order of the fixes. Pure."""
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -108,8 +108,8 @@ class Unit(NamedTuple):
 
     @property
     def id(self) -> str:
-        """A slug may have two units: its fix, and work that stands without it."""
-        return f"fix:{self.fix.slug}" if self.fix else f"rest:{self.rest[0].slug}"
+        """A slug may have several units: its fix, work that stands without it, and what it shares with others."""
+        return f"fix:{self.fix.slug}" if self.fix else f"rest:{self.rest[0].slug}:{self.rest[0].part.id[:12]}"
 
     @property
     def slug(self) -> str:
@@ -178,11 +178,36 @@ def units_of(splits: Iterable[tuple[VerifiedWork, WorkSplit]]) -> tuple[Unit, ..
             alone[split.rest.id].append(work)
         elif split.rest and split.implementation:
             tied[split.implementation.id][split.rest.id].append(work)
-    made = [Unit(None, (WorkPiece(parts[id], tuple(makers)),)) for id, makers in alone.items()]
+    made = _with_shared([Unit(None, (WorkPiece(parts[id], tuple(makers)),)) for id, makers in alone.items()])
     for id, makers in fixes.items():
         rest = tuple(WorkPiece(parts[other], tuple(theirs)) for other, theirs in tied[id].items())
         made.append(Unit(WorkPiece(parts[id], tuple(makers)), rest))
     return tuple(made)
+
+
+def _with_shared(units: Sequence[Unit]) -> list[Unit]:
+    """Units beside the implementation. What several of those that are commits of their own share, such as the same
+    patch of a `conftest.py`, is a unit of all their makers, before them."""
+    holders: dict[PathChange, list[Unit]] = defaultdict(list)
+    for unit in units:
+        for change in unit.pieces[0].part.changes if unit.flagged or unit.place == EXPECTATION else ():
+            holders[change].append(unit)
+    shared: dict[tuple[Unit, ...], list[PathChange]] = defaultdict(list)
+    for change, those in holders.items():
+        if len(those) > 1 and len({(unit.flagged, unit.place) for unit in those}) == 1:
+            shared[tuple(those)].append(change)
+    found = []
+    for members, changes in shared.items():
+        part = ChangePart(members[0].pieces[0].part.base, tuple(changes))
+        # What such work repairs, it repairs with its other changes.
+        makers = tuple(maker._replace(repaired=()) for maker in makers_of(unit.pieces[0] for unit in members))
+        found.append(Unit(None, (WorkPiece(part, makers),)))
+    gone = {(unit, change) for members, changes in shared.items() for unit in members for change in changes}
+    for unit in units:
+        [(part, makers)] = unit.pieces
+        if left := tuple(change for change in part.changes if (unit, change) not in gone):
+            found.append(Unit(None, (WorkPiece(part._replace(changes=left), makers),)))
+    return found
 
 
 class Ranked(NamedTuple):

@@ -1,0 +1,205 @@
+"""The same edit made by several agents, each in its own words: which hunks mean the same, and versions of their files
+in which these are written alike, so that the branch has the edit once. `unify` and `near` read blobs; the rest is pure.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import textwrap
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import SequenceMatcher
+from itertools import combinations
+from typing import NamedTuple
+
+from mngr.tmr.branch.objects import Objects, PathChange, TreeEntry
+from mngr.tmr.judge.changed_file import FUNCTIONS, parsed
+
+_TEXT_MAX = 400_000
+_NEAR_LINES = 2  # how far apart two agents may put the same lines
+_NEAR_RATIO = 0.75
+_WORDS = re.compile(r"\w+|[^\w\s]")
+
+
+class Edit(NamedTuple):
+    """This many lines of the base's file, after the first `start` lines, become `added`."""
+
+    start: int
+    removed: int
+    added: bytes
+
+
+def unify(objects: Objects, works: Sequence[Sequence[PathChange]], *, renamed: bool) -> list[tuple[PathChange, ...]]:
+    """The changes of each work, with every edit that an earlier work made too written as there. With `renamed`, also
+    where they differ in names that the edits themselves introduce: whether that holds is to be measured."""
+    texts = _Texts(objects, works)
+    made: dict[PathChange, PathChange] = {}
+    for path, changes in texts.common.items():
+        base = texts.of(changes[0].old)
+        versions = written_alike(path, base, [texts.of(change.new) for change in changes], renamed=renamed)
+        for change, text in zip(changes, versions, strict=True):
+            if change.new and text != texts.of(change.new):
+                same = next((one.new for one in changes if one.new and texts.of(one.new) == text), None)
+                oid = same.oid if same else objects.new_blob(text, like=change.new.oid)
+                made[change] = change._replace(new=TreeEntry(change.new.mode, oid))
+    return [tuple(made.get(change, change) for change in changes) for changes in works]
+
+
+def near(objects: Objects, works: Mapping[str, Sequence[PathChange]]) -> list[tuple[str, ...]]:
+    """Groups of works, by name, that make nearly the same edit in one place of a file."""
+    texts = _Texts(objects, list(works.values()))
+    groups = {name: {name} for name in works}
+    for path, changes in texts.common.items():
+        lines = _lines(texts.of(changes[0].old))
+        own = {
+            name: [_NearEdit(edit.start, words) for edit in _edits(lines, _lines(texts.of(one.new)))
+                   if (words := _near_words(path, edit))]
+            for name, all_changes in works.items() for one in all_changes if one.path == path and one in changes
+        }  # fmt: skip
+        for one, other in combinations(own, 2):
+            if groups[one] is not groups[other] and any(_is_near(a, b) for a in own[one] for b in own[other]):
+                groups[one] |= groups[other]
+                for name in groups[other]:
+                    groups[name] = groups[one]
+    found = {id(group): tuple(sorted(group)) for group in groups.values() if len(group) > 1}
+    return sorted(found.values())
+
+
+def written_alike(path: str, base: bytes, versions: Sequence[bytes], *, renamed: bool) -> list[bytes]:
+    """The versions of a file, with every edit that an earlier version has too written as there."""
+    lines = _lines(base)
+    known = set(_WORDS.findall(base.decode(errors="replace")))
+    seen: defaultdict[tuple[str, ...], list[Edit]] = defaultdict(list)
+    made = []
+    for version in versions:
+        edits: list[Edit] = []
+        for edit in _edits(lines, _lines(version)):
+            old = b"".join(lines[edit.start : edit.start + edit.removed])
+            kind = (_shape(path, old, None), _shape(path, edit.added, known if renamed else None))
+            like = next((one for one in seen[kind] if abs(one.start - edit.start) <= _NEAR_LINES), None)
+            if like is None:
+                seen[kind].append(edit)
+            edits.append(like if like is not None and like not in edits else edit)
+        text = _spliced(lines, edits)
+        made.append(version if text is None else text)
+    return made
+
+
+class _Texts:
+    """The texts of plain files that several works change, and make something else of."""
+
+    def __init__(self, objects: Objects, works: Sequence[Sequence[PathChange]]) -> None:
+        paths: defaultdict[str, list[PathChange]] = defaultdict(list)
+        for change in (change for changes in works for change in changes):
+            if change not in paths[change.path] and change.new and change.new.mode.startswith("100"):
+                paths[change.path].append(change)
+        common = {path: changes for path, changes in paths.items() if len(changes) > 1}
+        entries = [entry for changes in common.values() for one in changes for entry in (one.old, one.new) if entry]
+        sizes = objects.sizes(entry.oid for entry in entries) if entries else {}
+        small = [oid for oid, size in sizes.items() if size <= _TEXT_MAX]
+        blobs = {oid: data for oid, data in objects.blobs(small).items() if b"\0" not in data} if small else {}
+        self._blobs = blobs
+        self.common = {
+            path: changes
+            for path, changes in common.items()
+            if all(entry.oid in blobs for one in changes for entry in (one.old, one.new) if entry)
+        }
+
+    def of(self, entry: TreeEntry | None) -> bytes:
+        return self._blobs[entry.oid] if entry else b""
+
+
+def _lines(text: bytes) -> list[bytes]:
+    return text.splitlines(keepends=True)
+
+
+def _edits(old: list[bytes], new: list[bytes]) -> list[Edit]:
+    """The hunks between two versions; those with nothing but blank lines between them are one."""
+    spans: list[tuple[int, int, int, int]] = []
+    for what, start, end, begin, stop in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if what == "equal":
+            continue
+        if spans and not b"".join(old[spans[-1][1] : start]).strip():
+            start, begin = spans[-1][0], spans[-1][2]
+            spans.pop()
+        spans.append((start, end, begin, stop))
+    return [Edit(start, end - start, b"".join(new[begin:stop])) for start, end, begin, stop in spans]
+
+
+def _spliced(lines: Sequence[bytes], edits: Iterable[Edit]) -> bytes | None:
+    """The lines with the edits in them; None where two of them overlap."""
+    done: list[bytes] = []
+    end = 0
+    for edit in sorted(edits):
+        if edit.start < end:
+            return None
+        done += [*lines[end : edit.start], edit.added]
+        end = edit.start + edit.removed
+    return b"".join([*done, *lines[end:]])
+
+
+def _shape(path: str, text: bytes, known: set[str] | None) -> str:
+    """What an edit says, whatever its blank lines, comments and, with the words `known` at the base, the names that it
+    introduces: Python by its syntax tree, everything else by its lines."""
+    plain = text.decode(errors="replace")
+    if not path.endswith(".py"):
+        return "\n".join(re.sub(r"(?<=\S)\s+", " ", line).rstrip() for line in plain.splitlines() if line.strip())
+    code = [line for line in plain.expandtabs().splitlines() if line.strip() and not line.lstrip().startswith("#")]
+    indent = str(len(code[0]) - len(code[0].lstrip())) if code else ""
+    tree = parsed(textwrap.dedent("\n".join(code)))
+    if tree is None:
+        return "\n".join([indent, *(" ".join(line.split()) for line in code)])
+    if known is not None:
+        _Neutral(_bound(tree) - known).visit(tree)
+    return f"{indent}\n{ast.unparse(tree)}"
+
+
+def _bound(tree: ast.AST) -> set[str]:
+    """The names that a piece of code introduces."""
+    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    names |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
+    return names | {node.name for node in ast.walk(tree) if isinstance(node, (*FUNCTIONS, ast.ClassDef))}
+
+
+def _is_remark(node: ast.AST) -> bool:
+    """Whether this is a docstring, which cites no block of the tutorial."""
+    is_text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+    return is_text and "utorial" not in ast.unparse(node)
+
+
+class _Neutral(ast.NodeTransformer):
+    """Gives names numbers, in the order in which they come up, and leaves docstrings out."""
+
+    def __init__(self, names: set[str]) -> None:
+        self._names = names
+        self._numbers: dict[str, str] = {}
+
+    def visit(self, node: ast.AST) -> ast.AST | None:
+        if _is_remark(node):
+            return None
+        for field in ("id", "arg", "name"):
+            name = getattr(node, field, None)
+            if isinstance(name, str) and name in self._names and not isinstance(node, ast.keyword):
+                setattr(node, field, self._numbers.setdefault(name, f"name{len(self._numbers)}"))
+        self.generic_visit(node)
+        return node
+
+
+class _NearEdit(NamedTuple):
+    start: int
+    words: tuple[str, ...]
+
+
+def _near_words(path: str, edit: Edit) -> tuple[str, ...]:
+    """The words of an edit; none for new tests, which look alike and are different things."""
+    text = edit.added.decode(errors="replace")
+    return (
+        () if re.search(r"(?m)^\s*(?:async )?def test", text) else tuple(_WORDS.findall(_shape(path, edit.added, None)))
+    )
+
+
+def _is_near(one: _NearEdit, other: _NearEdit) -> bool:
+    if abs(one.start - other.start) > _NEAR_LINES:
+        return False
+    return SequenceMatcher(None, one.words, other.words, autojunk=False).ratio() >= _NEAR_RATIO
