@@ -241,4 +241,9 @@ def test_every_test_is_in_the_matrix_with_how_it_moved() -> None:
     unstable = ReportData(view(state), measured=measured, at_tip={"f::a": "failed", "f::b": "failed", "f::c": "passed"})
     assert matrix(unstable)["counts"] == {"unstable": 1, "still not passing": 1, "passes": 1}
     assert suite(unstable) == Suite(2, 1, 0), "the gate saw it pass again"
+    loosened = run(not_passing=["f::b", "f::c"], branch="tmr/r")
+    tip = {"f::a": "passed", "f::b": "passed", "f::c": "passed", "f::n": "passed"}
+    counted = suite(ReportData(view(loosened), measured=measured, at_tip=tip))
+    assert counted == Suite(2, 1, 0, changed=3, loosened=1)
+    assert counted.text == ", 2 → 1 tests pass and 3 new or changed, 1 test that passed before only as changed"
     assert matrix(ReportData(RunView(RunState()), measured=measured))["counts"] == {"not measured": 3}

@@ -39,6 +39,7 @@ def _card(known: ReportData, one: Question, patch: str) -> dict[str, Any]:
         "remarks": [cut(text) for text in one.remarks[:10]],
         "evidence": [cut(text) for text in evidence if text][:5],
         "commands": one.commands,
+        "commit": next(iter(one.commits), ""),
         "excerpt": excerpt(patch, one.paths, _line(one)),
     }
 

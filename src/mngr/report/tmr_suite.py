@@ -50,13 +50,28 @@ class ReportData(NamedTuple):
 
 
 def suite(known: ReportData) -> headline.Suite:
-    """How the tests of the suite did, in three numbers."""
+    """How the tests did, in a few numbers. A test of the base passes at the tip if it does so as it was there."""
     if not known.at_tip or not known.measured:
         return headline.Suite()
-    passed = [test for test, one in known.measured.items() if one.get("verdict") == baseline.PASS]
-    after = sum(outcome in GOOD for outcome in known.at_tip.values())
-    worse = sum(at_tip(known, test) not in GOOD | {baseline.FLAKY} for test in passed if test in known.at_tip)
-    return headline.Suite(len(passed), after, worse)
+    passed = {test for test, one in known.measured.items() if one.get("verdict") == baseline.PASS}
+    good = {test for test, outcome in known.at_tip.items() if outcome in GOOD}
+    worse = {test for test in passed if test in known.at_tip and at_tip(known, test) not in GOOD | {baseline.FLAKY}}
+    agreed = passed & _agreed(known) - good
+    gone = passed.difference(known.at_tip, agreed)  # renamed or removed: as it was, it may pass
+    as_was = (good | gone).intersection(known.measured).difference(known.run.branch.not_passing)
+    return headline.Suite(
+        before=len(passed),
+        after=len(as_was),
+        worse=len(worse - agreed),
+        changed=len(good - as_was),
+        loosened=len(passed & good - as_was),
+        agreed=len(agreed),
+    )
+
+
+def _agreed(known: ReportData) -> set[str]:
+    """The tests that refuted work breaks which a person accepted."""
+    return {test for task in known.run.tasks if task.overruled and task.place.commits for test in task.breaks}
 
 
 def before(known: ReportData, task: str) -> Mapping[str, Any]:
@@ -69,7 +84,8 @@ def at_tip(known: ReportData, test: str) -> str:
     which the gate does not count."""
     outcome = known.at_tip.get(test, "")
     passed = known.measured.get(test, {}).get("verdict") == baseline.PASS
-    unstable = passed and outcome not in GOOD and test in known.run.branch.excused
+    excused = test in known.run.branch.excused and test not in _agreed(known)
+    unstable = passed and outcome not in GOOD and excused
     return baseline.FLAKY if unstable else outcome
 
 

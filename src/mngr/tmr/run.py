@@ -22,6 +22,7 @@ from mngr.mapreduce.run import Run
 from mngr.system import files
 from mngr.system.git import Git
 from mngr.tmr import detect, plan, run_request
+from mngr.tmr.branch import integrated
 from mngr.tmr.branch.delivery import deliver
 from mngr.tmr.branch.integrator import IntegratorRecipe
 from mngr.tmr.branch.objects import Objects
@@ -99,38 +100,39 @@ class TestRun:
             gone = self._map()
             if gone.why in (decide.BREAKER, decide.PAUSED, decide.STOPPED):
                 return self._finish(gone, FAILED if gone.why == decide.STOPPED else UNDECIDED)
-            self._second_opinions()
+            if self.request.settings.second_opinion:
+                self.second_opinions()
             self.integrate()
         except StopAsked as stop:
             return self._finish(EngineResult(decide.STOPPED, str(stop), self.run.state), FAILED)
         return self._finish(gone, None)
 
-    def _second_opinions(self) -> None:
-        """Before anything is integrated, if the settings ask for it."""
-        settings = self.request.settings
-        if not settings.second_opinion:
-            return
+    def second_opinions(self, only: Sequence[str] | None = None) -> None:
+        """Let other agents test every fix with a variant of its test, or only those of these slugs."""
         workers = self.request.integrator or self.request.workers
         recipe = IntegratorRecipe(self.run, self.git, self.measurer.environment, workers)
         base = self.base()
-        second_opinion.take(self.run, base, recipe, self._engine, self.measurer.environment.test_command)
+        second_opinion.take(self.run, base, recipe, self._engine, self.measurer.environment.test_command, only)
 
-    def integrate(self, drop: Sequence[str] = (), accept: Sequence[str] = ()) -> Mapping[str, Any]:
+    def integrate(
+        self, drop: Sequence[str] = (), accept: Sequence[str] = (), overrule: Mapping[str, str] | None = None
+    ) -> None:
         """Integrate what was verified, also once more. `drop` are the slugs of fixes that a person does not want,
-        `accept` those of held or dropped work that a person takes, each with those before, which an integration that
-        was broken off does not forget."""
+        `accept` those of held or dropped work that a person takes, `overrule` those of refuted work that a person
+        takes, each with the reason; all with those before, which an integration that was broken off does not forget."""
         phase = self.run.state.phases.get(INTEGRATE)
-        before = {} if phase is None else phase.asked if phase.ended_at is None else phase.data
-        dropped = sorted({*before.get("dropped", ()), *drop} - set(accept))
-        accepted = sorted({*before.get("accepted", ()), *accept} - set(drop))
-        self.run.begin_phase(INTEGRATE, {"dropped": dropped, "accepted": accepted, "tip": before.get("tip")})
-        base = self.base()
-        tip = str(before.get("tip") or "")
-        data: Mapping[str, Any] = plain(
-            deliver(self.run, self.git, base, self.request, self._engine, dropped, accepted, tip)
+        before = integrated.from_json({} if phase is None else phase.asked if phase.ended_at is None else phase.data)
+        overrule = overrule or {}
+        taken = {*accept, *overrule}
+        asked = before._replace(
+            dropped=tuple(sorted({*before.dropped, *drop} - taken)),
+            accepted=tuple(sorted({*before.accepted, *taken} - set(drop))),
+            overruled={slug: why for slug, why in {**before.overruled, **overrule}.items() if slug not in drop},
         )
-        self.run.end_phase(INTEGRATE, data)
-        return data
+        names = ("dropped", "accepted", "overruled", "tip")
+        self.run.begin_phase(INTEGRATE, {name: plain(getattr(asked, name)) for name in names})
+        done = deliver(self.run, self.git, self.base(), self.request, self._engine, asked)
+        self.run.end_phase(INTEGRATE, plain(done))
 
     def stop(self) -> None:
         """Take over the work of every agent that is not through, and stop it."""

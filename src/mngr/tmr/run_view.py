@@ -14,6 +14,7 @@ from mngr.tmr.branch import integrated
 from mngr.tmr.branch.integrated import Integrated
 from mngr.tmr.judge import verdict
 from mngr.tmr.judge.verdict import Verdict
+from mngr.tmr.measure.rows import GOOD
 from mngr.tmr.outcome import ClaimedChange, Escalation, Outcome
 
 ON_BRANCH, SET_ASIDE, DROPPED = "on the branch", "set aside", "dropped"
@@ -35,13 +36,14 @@ class WorkPlace(NamedTuple):
 
 class TaskView(NamedTuple):
     """A task of a test. `verdict` and `claim` are those of its last attempt; `claimed` is whether there is a claim.
-    `accepted` is whether a person took responsibility for its work."""
+    `accepted` is whether a person took responsibility for its work, `overruled` why, although it is refuted."""
 
     task: TaskState
     verdict: Verdict = Verdict()
     claim: Outcome = Outcome("")
     place: WorkPlace = WorkPlace()
     accepted: bool = False
+    overruled: str = ""
 
     @property
     def id(self) -> str:
@@ -57,7 +59,17 @@ class TaskView(NamedTuple):
 
     @property
     def flags(self) -> tuple[str, ...]:
-        return tuple(flag.text for flag in self.verdict.flags)
+        """What to look at, in words."""
+        overruled = [f"refuted, and accepted by a person: {self.overruled}"] if self.overruled else []
+        return (*overruled, *(flag.text for flag in self.verdict.flags))
+
+    @property
+    def breaks(self) -> frozenset[str]:
+        """The tests that were measured to be worse with its work: what a person who overrules that answers for."""
+        found = self.verdict
+        own = () if found.marks.t1p1 in GOOD else (self.id, *found.cases)
+        bad = [test for test, outcomes in found.outcomes.items() if not GOOD.issuperset(outcomes)]
+        return frozenset((*found.worse, *found.lost, *found.broken, *bad, *own))
 
     @property
     def why(self) -> str:
@@ -69,6 +81,8 @@ class TaskView(NamedTuple):
             again = "; will be tried again" if self.task.status == WAITING else ""
             return (last.collect_error or last.check_error or last.because or last.state_reason) + again
         reasons = self.verdict.reasons or (last.because,)
+        if self.overruled:
+            reasons = (f"accepted by a person: {self.overruled}", *reasons)
         if self.word == verdict.UNCLAIMED and last.ended not in ("", "outcome"):
             reasons = (last.because, *reasons)
         return "; ".join(reasons)
@@ -104,15 +118,19 @@ def view(state: RunState) -> RunView:
     """The run of a ledger's state."""
     branch = integrated_of(state)
     where = _places(branch) if branch else {}
-    accepted = set(branch.accepted) if branch else set()
-    return RunView(
-        state,
-        tuple(
-            TaskView(task, measured(task), claimed(task), where.get(task.slug, WorkPlace()), task.slug in accepted)
-            for task in tasks_of(state)
-        ),
-        branch,
-    )
+    accepted, overruled = (set(branch.accepted), branch.overruled) if branch else (set(), {})
+    tasks = [
+        TaskView(
+            task,
+            measured(task),
+            claimed(task),
+            where.get(task.slug, WorkPlace()),
+            task.slug in accepted,
+            overruled.get(task.slug, ""),
+        )
+        for task in tasks_of(state)
+    ]
+    return RunView(state, tuple(tasks), branch)
 
 
 def tasks_of(state: RunState) -> list[TaskState]:

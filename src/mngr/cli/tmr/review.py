@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from mngr.cli.app import App
 from mngr.cli.output.amounts import amount
@@ -13,16 +13,19 @@ from mngr.cli.tmr.orchestrator import find, orchestrate, show_result, task_named
 from mngr.errors import MngrError, Undecided, UsageError
 from mngr.json_values import plain
 from mngr.mapreduce.run import Run
+from mngr.mapreduce.state import SETTLED
 from mngr.named_tuples import NamedTuple
 from mngr.system.git import Git
 from mngr.system.process import checked
 from mngr.tmr.branch.integrated import Committed
-from mngr.tmr.judge.verdict import HELD, UNPROVEN
+from mngr.tmr.judge.second_opinion import can_be_asked_about
+from mngr.tmr.judge.verdict import HELD, REFUTED, UNPROVEN
 from mngr.tmr.run_view import RunView, TaskView, view
 from mngr.tmr.words.questions import expected, is_dangerous, questions
 
-KEEP, DROP, BACK, SKIP = "y", "n", "b", "s"
+KEEP, DROP, BACK, SKIP, VARIANT = "y", "n", "b", "s", "v"
 _KEYS = "[y] keep, [n] drop, [b] send back with a comment, [s] skip, [d] details, [p] previous, [q] quit:"
+_VARIANT_KEY = "[v] ask another agent for a variant of its test, "
 _ACCEPT_KEYS = _KEYS.replace("keep", "put on the branch").replace("drop", "leave off")
 _STYLES = {"@@": "cyan", "+": "green", "-": "red", "\\": "dim", " ": ""}
 _NOISE = ("index ", "--- ", "+++ ")
@@ -51,6 +54,15 @@ class ReviewItem(NamedTuple):
     @property
     def on_branch(self) -> bool:
         return bool(self.commits)
+
+    @property
+    def is_refuted(self) -> bool:
+        return not self.on_branch and any(task.word == REFUTED for task in self.tasks)
+
+    @property
+    def can_be_varied(self) -> bool:
+        """Whether another agent can be asked for a variant of its test."""
+        return any(can_be_asked_about(task.task) for task in self.tasks)
 
     @property
     def dangerous(self) -> bool:
@@ -83,8 +95,9 @@ class ReviewItem(NamedTuple):
         return len({id for commit in self.commits if commit.rank for id in commit.needed_by} - own)
 
 
-def works(run: RunView) -> list[ReviewItem]:
-    """Everything on the branch, and what waits to be accepted: dangerous work first, then by rank, then the rest."""
+def works(run: RunView, *, refuted: bool = False) -> list[ReviewItem]:
+    """Everything on the branch, and what waits to be accepted: dangerous work first, then by rank, then the rest; at
+    the end what was refuted, if that is asked for."""
     by_slug = {task.slug: task for task in run.tasks}
     commits = run.branch.commits
     made: list[ReviewItem] = []
@@ -96,14 +109,30 @@ def works(run: RunView) -> list[ReviewItem]:
             own = tuple(one for one in commits if set(group) & set(one.slugs))
             made.append(ReviewItem(tuple(by_slug[slug] for slug in group), own, commit.rank))
     made += [ReviewItem((task,)) for one in questions(run) if one.kind in (HELD, UNPROVEN) for task in one.tasks]
-    return sorted(made, key=lambda work: (not work.dangerous, not work.on_branch, not work.rank, work.rank))
+    made.sort(key=lambda work: (not work.dangerous, not work.on_branch, not work.rank, work.rank))
+    wrong = [task for task in run.tasks if refuted and _can_be_overruled(task)]
+    return [*made, *(ReviewItem((task,)) for task in wrong)]
+
+
+def _can_be_overruled(task: TaskView) -> bool:
+    return task.task.status == SETTLED and task.word == REFUTED and bool(task.tip) and not task.place.commits
 
 
 class Choice(NamedTuple):
-    """What a person decided about a piece of work. `comment` goes to its agent."""
+    """What a person decided about a piece of work. `comment` goes to its agent, or says why refuted work is right."""
 
     key: str = ""
     comment: str = ""
+
+
+class Decided(NamedTuple):
+    """What to do with the work of these slugs: take it off the branch; put it there, also refuted work, for a reason;
+    ask another agent for a variant of its test."""
+
+    drop: Sequence[str] = ()
+    accept: Sequence[str] = ()
+    overrule: Mapping[str, str] = {}
+    vary: Sequence[str] = ()
 
 
 def review(args: Args, app: App) -> int:
@@ -111,18 +140,22 @@ def review(args: Args, app: App) -> int:
     run = view(found.state)
     if run.integrated is None:
         raise MngrError(f"run `{found.id}` is not integrated yet", hint=f"`mngr tmr resume {found.id}`")
-    if args.drop:
-        return _rebuild(app, found, drop=_named(found, args.drop))
-    every = works(run)
+    if args.drop or args.accept_refuted or args.second_opinion:
+        return _rebuild(app, found, _asked_for(args, found))
+    every = works(run, refuted=bool(args.refuted))
     picked = list(zip(every, _ask(app, found, every), strict=True))
     drop = [slug for work, choice in picked if choice.key == DROP and work.on_branch for slug in work.slugs]
-    accept = [slug for work, choice in picked if choice.key == KEEP and work.dangerous for slug in work.slugs]
+    kept = [(work, choice) for work, choice in picked if choice.key == KEEP and work.dangerous]
+    accept = [slug for work, _ in kept if not work.is_refuted for slug in work.slugs]
+    overrule = {slug: choice.comment for work, choice in kept if work.is_refuted for slug in work.slugs}
+    vary = [slug for work, choice in picked if choice.key == VARIANT for slug in work.slugs]
     back = [(task.id, choice.comment) for work, choice in picked if choice.key == BACK for task in work.tasks]
-    if drop or back or any(choice.key == KEEP and not work.on_branch for work, choice in picked):
+    if drop or back or vary or any(not work.on_branch for work, _ in kept):
         if not app.confirm(_told(picked)):
             app.out.line("nothing was changed")
             return 0
-        code = _rebuild(app, found, drop=drop, accept=accept) if drop or accept else 0
+        decided = Decided(drop, accept, overrule, vary)
+        code = _rebuild(app, found, decided) if any(decided) else 0
         return _send_back(app, found, back) if back else code
     if accept:
         return _looked_at(app, found, accept)
@@ -143,10 +176,32 @@ def _named(run: Run, names: Sequence[str]) -> list[str]:
     return slugs
 
 
-def _rebuild(app: App, run: Run, *, drop: Sequence[str] = (), accept: Sequence[str] = ()) -> int:
+def _asked_for(args: Args, run: Run) -> Decided:
+    """What the options decide without asking."""
+    seen = view(run.state)
+    wrong, fixes = (
+        [task_named(run, name) for name in names or ()] for names in (args.accept_refuted, args.second_opinion)
+    )
+    reason = str(args.reason or "").strip()
+    if wrong and not reason:
+        raise UsageError("refuted work is accepted for a reason only", hint="`--reason TEXT` goes into its commit")
+    by_slug = {task.slug: task for task in seen.tasks}
+    for task in wrong:
+        if not _can_be_overruled(by_slug[task.slug]):
+            raise UsageError(f"`{task.slug}` is {by_slug[task.slug].word}, not refuted work")
+    for task in fixes:
+        if not can_be_asked_about(task):
+            raise UsageError(f"`{task.slug}` is no fix that a second opinion can be asked about, or has one already")
+    overrule = {task.slug: reason for task in wrong}
+    return Decided(_named(run, args.drop or ()), (), overrule, [task.slug for task in fixes])
+
+
+def _rebuild(app: App, run: Run, decided: Decided) -> int:
     with working(app, run) as work:
         run.resume()
-        work.integrate(drop=sorted(drop), accept=sorted(accept))
+        if decided.vary:
+            work.second_opinions(decided.vary)
+        work.integrate(sorted(decided.drop), sorted(decided.accept), decided.overrule)
         code = work.exit_code()
         run.note("finished", exit_code=code, summary={"why": "reviewed", "because": "built again after a review"})
     return show_result(app, run, code)
@@ -192,9 +247,11 @@ def _ask(app: App, run: Run, every: Sequence[ReviewItem]) -> list[Choice]:
         elif key == "p":
             at, shown = max(0, at - 1), -1
         else:
-            comment = app.ask("what should its agent do?", "") if key == BACK else ""
+            why = key == KEEP and every[at].is_refuted
+            question = "what should its agent do?" if key == BACK else "it is refuted; why is it right?"
+            comment = app.ask(question, "") if key == BACK or why else ""
             choices[at] = Choice(key, comment)
-            at += key != BACK or bool(comment)
+            at += bool(comment) or not (key == BACK or why)
     return choices
 
 
@@ -202,9 +259,10 @@ def _key(app: App, work: ReviewItem) -> str:
     """One of the keys, asked again until it is one; no answer three times is a `q`. Enter keeps work that nothing was
     found against, and means nothing for dangerous work."""
     question, keys = ("keep it?", _KEYS) if work.on_branch else ("accept it?", _ACCEPT_KEYS)
+    keys = _VARIANT_KEY + keys if work.can_be_varied else keys
     for _ in range(_ASKED_MAX):
         key = app.ask(question, keys).lower()[:1] or ("" if work.dangerous else KEEP)
-        if key and key in "ynbsdpq":
+        if key and key in "ynbsdpq" + VARIANT * work.can_be_varied:
             return key
     return "q"
 
@@ -212,9 +270,10 @@ def _key(app: App, work: ReviewItem) -> str:
 def _told(picked: Sequence[tuple[ReviewItem, Choice]]) -> str:
     """The summary before anything is done."""
     counts = {
-        "keep": sum(work.on_branch and choice.key not in (DROP, BACK) for work, choice in picked),
+        "keep": sum(work.on_branch and choice.key not in (DROP, BACK, VARIANT) for work, choice in picked),
         "drop": sum(work.on_branch and choice.key == DROP for work, choice in picked),
         "accept": sum(not work.on_branch and choice.key == KEEP for work, choice in picked),
+        "ask for a variant": sum(choice.key == VARIANT for _, choice in picked),
         "send back": sum(choice.key == BACK for _, choice in picked),
     }
     told = ", ".join(f"{word} {count}" for word, count in counts.items() if count)

@@ -63,6 +63,10 @@ def add_arguments(parser: Parser) -> None:
         parser.add_subcommand("review", "Keep, drop or send back work piece by piece, and build the branch again")
     )
     review.option("--drop TASK ...", "drop this work without asking")
+    review.option("--refuted", "also walk through refuted work, which you can accept for a reason")
+    review.option("--accept-refuted TASK ...", "put this refuted work on the branch, marked as such; needs `--reason`")
+    review.option("--reason TEXT", "why refuted work is right; goes into its commit and the report")
+    review.option("--second-opinion TASK ...", "let another agent test this fix with a variant of its test")
 
 
 def _add_run(parser: Parser) -> None:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 
 from mngr.mapreduce.engine import Engine
 from mngr.mapreduce.recipe import Recipe
 from mngr.mapreduce.run import Run
 from mngr.system.git import Git
+from mngr.tmr.branch.base_tests import not_passing
 from mngr.tmr.branch.gate import IntegrationDecision, KnownTests
 from mngr.tmr.branch.integrated import Integrated
 from mngr.tmr.branch.integration import Rules, integrate
 from mngr.tmr.branch.integrator import AgentResolver, IntegratorRecipe, narrate
-from mngr.tmr.branch.suite import SuiteGate
+from mngr.tmr.branch.suite import LINT, SuiteGate
 from mngr.tmr.branch.unit import VerifiedWork
 from mngr.tmr.judge import verdict
 from mngr.tmr.measure import baseline, rows
@@ -28,15 +29,13 @@ def deliver(
     base: BaseCommit,
     request: RunRequest,
     engine: Callable[[Recipe, str], Engine],
-    drop: Sequence[str],
-    accepted: Sequence[str],
-    before: str,
+    asked: Integrated,
 ) -> Integrated:
-    """Integrate what verification let through and point the run's branch at it. `before` is the tip of an earlier
-    integration."""
+    """Integrate what verification let through and point the run's branch at it. `asked` is what an
+    earlier integration delivered, with what a person decided since."""
     tasks = view(run.state).tasks
     flaky = {task.id for task in tasks if task.verdict.flaky}
-    inputs = [_without(found, flaky) for task in tasks if (found := verified(task, accepted)) is not None]
+    inputs = [_without(found, flaky) for task in tasks if (found := verified(task, asked)) is not None]
     of = {task.slug: _tests_of(task, base) for task in tasks}
     tests = [*base.tests, *sorted({test for found in of.values() for test in found} - set(base.tests))]
     stay = set(base.tests) - {test for task in tasks for test in task.verdict.renamed}
@@ -47,8 +46,10 @@ def deliver(
         recipe = IntegratorRecipe(run, git, base.measurer.environment, request.integrator)
         commands = {slug: [base.command_for(test) for test in found] for slug, found in of.items()}
         resolver = AgentResolver(engine, recipe, run, git, commands=commands)
+    agreed = {test for task in tasks if task.slug in asked.overruled for test in task.breaks}
+    gate_fails = [LINT for task in tasks if task.slug in asked.overruled and task.verdict.gate_exit]
     known = KnownTests(
-        failing=frozenset(_of_verdict(base, baseline.FAIL, baseline.BROKEN)),
+        failing=frozenset([*_of_verdict(base, baseline.FAIL, baseline.BROKEN), *agreed, *gate_fails]),
         flaky=frozenset(_of_verdict(base, baseline.FLAKY)),
     )
 
@@ -63,21 +64,27 @@ def deliver(
         gate=gate,
         resolver=resolver,
         record=record,
-        keep={work.slug for work in inputs} - set(drop) if drop else None,
+        keep={work.slug for work in inputs} - set(asked.dropped) if asked.dropped else None,
         rules=Rules(paths=base.paths, known=known, content=request.content),
     )
-    branch = point(git, run, request, done.tip, before)
-    # The decisions are entries of their own.
-    done = done._replace(decisions=(), dropped=tuple(drop), accepted=tuple(accepted), branch=branch)
+    done = done._replace(
+        decisions=(),  # those are entries of their own
+        dropped=asked.dropped,
+        accepted=asked.accepted,
+        overruled=asked.overruled,
+        not_passing=not_passing(base, done.tip) if done.green else (),
+        branch=point(git, run, request, done.tip, asked.tip),
+    )
     return done._replace(narrative=narrate(engine, recipe, run, done, tasks) if recipe and done.commits else "")
 
 
-def verified(task: TaskView, accepted: Sequence[str] = ()) -> VerifiedWork | None:
-    """A task's work as integration takes it; None when verification did not let it through, nor a person."""
-    found, last = task.verdict, task.task.last
-    if last is None or not last.collected:
-        return None
-    if found.verdict not in verdict.INTEGRATED and not (found.verdict in verdict.ACCEPTABLE and task.slug in accepted):
+def verified(task: TaskView, asked: Integrated | None = None) -> VerifiedWork | None:
+    """A task's work as integration takes it; None when verification did not let it through, nor a person who was
+    `asked`."""
+    found, last, asked = task.verdict, task.task.last, asked or Integrated()
+    overruled = asked.overruled.get(task.slug, "") if found.verdict == verdict.REFUTED else ""
+    accepted = found.verdict in verdict.ACCEPTABLE and task.slug in asked.accepted
+    if last is None or not task.tip or not (found.verdict in verdict.INTEGRATED or accepted or overruled):
         return None
     claims = [change.importance for change in task.claim.changes if change.kind == IMPLEMENTATION]
     return VerifiedWork(
@@ -89,10 +96,11 @@ def verified(task: TaskView, accepted: Sequence[str] = ()) -> VerifiedWork | Non
         effect=found.effect,
         summary=_words(task.claim),
         stands_alone=found.stands_alone,
-        flags=tuple(sorted({flag.kind for flag in found.flags})),
+        flags=tuple(sorted({flag.kind for flag in found.flags} | ({verdict.REFUTED} if overruled else set()))),
         repaired=found.repaired,
         place=found.place,
         evidence=tuple(f"{one.path}:{one.line}: `{one.before}` became `{one.after}`" for one in found.expectations),
+        overruled=overruled,
     )
 
 

@@ -34,9 +34,11 @@ class Committed(NamedTuple):
 
 class Integrated(NamedTuple):
     """`tip` is the base when nothing got through. `green` is what the gate measured on `tip` itself; None without one.
-    `excused` are tests that fail at `tip` and do not count: the decisions say why. `unchanged` are the slugs of work
-    that changes nothing. `dropped` and `accepted` are those of work that a person decided about; `branch` is where the
-    tip was put, empty when nothing got through; `narrative` is what an agent tells about it."""
+    `excused` are tests that fail at `tip` and do not count: the decisions say why. `not_passing` are
+    tests of the base that, as they are there, do not pass on the product of `tip`, whatever their new version does.
+    `unchanged` are the slugs of work that changes nothing, `dropped` and `accepted` those of work that a person decided
+    about, `overruled` those of refuted work that a person accepted, each with the reason. `branch` is where the tip was
+    put, empty when nothing got through; `narrative` is what an agent tells about it."""
 
     base: str = ""
     tip: str = ""
@@ -47,8 +49,10 @@ class Integrated(NamedTuple):
     green: bool | None = None
     gate: GateResult | None = None
     excused: tuple[str, ...] = ()
+    not_passing: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
     accepted: tuple[str, ...] = ()
+    overruled: Mapping[str, str] = {}
     branch: str = ""
     narrative: str = ""
 
@@ -60,8 +64,8 @@ class Integrated(NamedTuple):
 def from_json(value: Mapping[str, Any]) -> Integrated:
     """The inverse of `plain`, also for what older versions wrote."""
     gate = value.get("gate")
-    made = typed(Integrated, value)
-    return made._replace(
+    return typed(Integrated, value)._replace(
+        tip=str(value.get("tip") or ""),
         commits=tuple(map(_committed, value.get("commits", ()))),
         set_aside=tuple(typed(SetAside, one) for one in value.get("set_aside", ())),
         decisions=(),

@@ -141,6 +141,7 @@ class Planner:
             ("Mngr-Run", self._run),
             *(("Mngr-Agent", maker.agent) for maker in makers),
             *(("Mngr-Test", task) for task in dict.fromkeys(maker.task for maker in makers)),
+            *(("Mngr-Accepted-Refuted", maker.overruled) for maker in makers if maker.overruled),
             *(("Mngr-Flag", flag) for flag in sorted({flag for maker in makers for flag in maker.flags})),
             *more,
         ]

@@ -59,6 +59,7 @@ class VerifiedWork(NamedTuple):
     implementation part; None when nobody measured. `flags` are what a person should look at, a word each. `repaired` is
     for work without an implementation part what `effect` is for a fix. `place` is where verification puts it; empty, it
     is a fix when it has an implementation part. `evidence` is why an expectation had to change, in lines.
+    `overruled` is why a person accepted it although it was refuted.
     """
 
     task: str
@@ -73,6 +74,7 @@ class VerifiedWork(NamedTuple):
     repaired: tuple[str, ...] = ()
     place: str = ""
     evidence: tuple[str, ...] = ()
+    overruled: str = ""
 
     @property
     def order(self) -> tuple[str, str, str]:

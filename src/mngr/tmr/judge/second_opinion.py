@@ -1,9 +1,10 @@
 """A second opinion on a fix: an agent that does not see it writes a variant of the failing test, with other names and
-values. The variant must fail on the old product and pass on the new one. Off unless the settings ask for it."""
+values. The variant must fail on the old product and pass on the new one. For every fix if the settings ask for it, and
+for those that a person names in a review."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from mngr import prompts
 from mngr.mapreduce import task_names
@@ -14,19 +15,27 @@ from mngr.mapreduce.state import TaskState
 from mngr.tmr.blocks import Blocks
 from mngr.tmr.branch.integrator import proposed, settled
 from mngr.tmr.branch.objects import NewCommit, Objects, PathChange, ours
-from mngr.tmr.judge import verdict
+from mngr.tmr.judge.echo import ECHO
 from mngr.tmr.judge.evidence import work_of
 from mngr.tmr.judge.paths import PathKind
-from mngr.tmr.judge.verdict import FIXES, HELD, REFUTED, Verdict
+from mngr.tmr.judge.verdict import FIXED_TOGETHER, FIXES, HELD, REFUTED, Verdict, judge
 from mngr.tmr.measure.base import BaseCommit
 from mngr.tmr.measure.measurement import Measurement, Pytest
 from mngr.tmr.measure.rows import PASSED
-from mngr.tmr.run_view import tasks_of
+from mngr.tmr.run_view import measured, tasks_of
 
 
-def take(run: Run, base: BaseCommit, recipe: Recipe, engine: Callable[[Recipe, str], Engine], command: str) -> None:
-    """Ask about every fix that has none yet, and write the verdicts that follow from the answers. Twice is safe."""
-    asked = [task for task in tasks_of(run.state) if _is_asked_about(task)]
+def take(
+    run: Run,
+    base: BaseCommit,
+    recipe: Recipe,
+    engine: Callable[[Recipe, str], Engine],
+    command: str,
+    only: Collection[str] | None = None,
+) -> None:
+    """Ask about every fix that has none yet, or only about those of these slugs, and write the verdicts that follow
+    from the answers. Twice is safe."""
+    asked = [task for task in tasks_of(run.state) if can_be_asked_about(task) and (only is None or task.slug in only)]
     opinions = settled(engine, recipe, run, task_names.OPINION, [_task(base, task, command) for task in asked])
     for task, opinion in zip(asked, opinions, strict=True):
         tip = proposed(opinion, base.commit)
@@ -35,13 +44,10 @@ def take(run: Run, base: BaseCommit, recipe: Recipe, engine: Callable[[Recipe, s
             run.note("verdict", task=task.id, number=task.last.number, data=data, error="")
 
 
-def _is_asked_about(task: TaskState) -> bool:
+def can_be_asked_about(task: TaskState) -> bool:
     """Fixes, and those that are held because they echo their test; each once."""
-    last = task.last
-    if last is None or not last.verdict or not last.collected:
-        return False
-    found = verdict.from_json(last.verdict)
-    held = found.verdict == HELD and any(flag.kind == "echo" for flag in found.flags)
+    found = measured(task)
+    held = found.verdict == HELD and any(flag.kind == ECHO for flag in found.flags)
     return (found.verdict in FIXES or held) and not found.second_opinion
 
 
@@ -63,8 +69,8 @@ def _task(base: BaseCommit, task: TaskState, command: str) -> Task:
 def _judged(base: BaseCommit, task: TaskState, tip: str) -> Verdict:
     """The verdict on the fix, with what the variant at `tip` says of it."""
     last = task.last
-    assert last is not None and last.verdict is not None and last.collected is not None
-    found = verdict.from_json(last.verdict)
+    assert last is not None and last.collected is not None
+    found = measured(task)
     objects = Objects(base.git)
     fix = str(last.collected["tip"])
     opinion = objects.changed(base.commit, tip)
@@ -81,7 +87,18 @@ def _judged(base: BaseCommit, task: TaskState, tip: str) -> Verdict:
         test = (bad or list(before))[0]
         reason = f"refuted by a second opinion: `{test}`, with other names and values, fails with this fix"
         return _noted(found._replace(verdict=REFUTED, reasons=(reason, *found.reasons)), f"kept as commit {tip[:12]}")
-    return _noted(found, f"confirmed by a second opinion: {names} fails at the base and passes with this fix")
+    note = f"confirmed by a second opinion: {names} fails at the base and passes with this fix"
+    return _noted(_confirmed(base, task, found), note)
+
+
+def _confirmed(base: BaseCommit, task: TaskState, found: Verdict) -> Verdict:
+    """The verdict without what the variant overrules: that the fix may know its test."""
+    kept = found._replace(flags=tuple(flag for flag in found.flags if flag.kind != ECHO))
+    claim = (task.last.collected if task.last else None) or {}
+    word, reasons = judge(task.id, base.before(task.id), claim.get("outcome"), "", kept)
+    own = [test for test in found.found if word == FIXED_TOGETHER and test in found.cases]
+    effect = None if found.effect is None else tuple(dict.fromkeys([*found.effect, *own]))
+    return kept._replace(verdict=word, reasons=reasons, effect=effect)
 
 
 def _outcomes(

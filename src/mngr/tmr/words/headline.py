@@ -16,12 +16,27 @@ GOOD, LOOK, BAD, BUSY, CALM = "good", "look", "bad", "busy", "calm"
 
 
 class Suite(NamedTuple):
-    """All tests, at the base and at the tip of the branch: how many pass, and how many passed at the base and do not
-    pass at the tip. None for what was not measured."""
+    """How many tests of the base pass there, and as they are there also with the product of the branch; how many do not
+    pass any more. None for what was not measured. `changed` are those that pass at the tip as they are now: new ones,
+    and those whose own version of the base does not pass, of which `loosened` passed at the base. `agreed` are those
+    that got worse by work that a person accepted although it was refuted."""
 
     before: int | None = None
     after: int | None = None
     worse: int | None = None
+    changed: int = 0
+    loosened: int = 0
+    agreed: int = 0
+
+    @property
+    def text(self) -> str:
+        """What became of the tests, for the headline; empty when that was not measured."""
+        if self.before is None or self.after is None:
+            return ""
+        more = f" and {self.changed} new or changed" if self.changed else ""
+        worse = f"{_count(self.agreed, 'test')} got worse as a person accepted" if self.agreed else ""
+        loosened = f"{_count(self.loosened, 'test')} that passed before only as changed" if self.loosened else ""
+        return f", {self.before} → {self.after} tests pass{more}, {worse or loosened or 'nothing got worse'}"
 
 
 class Headline(NamedTuple):
@@ -57,15 +72,13 @@ def headline(run: RunView, doing: str, suite: Suite, asked: Sequence[Question] |
         title = f"Do not merge `{branch}` yet{got_worse}."
         return Headline(BAD, title, (f"It has {commits}.", *_rest(run)), (_review(run.id), see))
     measured = "" if found.green else ", but its tests were not run"
-    known = suite.before is not None and suite.after is not None
-    passing = f", {suite.before} → {suite.after} tests pass, nothing got worse" if known else ""
-    title = f"Branch `{branch}` is ready{measured}: {commits}{passing}."
+    title = f"Branch `{branch}` is ready{measured}: {commits}{suite.text}."
     merge = ("merge it", f"git merge {branch}")
     if first := len({commit for one in asked if one.kind == FLAGGED for commit in one.commits}):
         look = f"Look at {_count(first, 'flagged commit')} before you merge."
         return Headline(LOOK, title, (look, *_rest(run)), (_review(run.id), merge))
     return Headline(
-        GOOD if found.green else LOOK,
+        GOOD if found.green and not suite.loosened and not suite.agreed else LOOK,
         title,
         (*_rest(run), *_spent(run.state)),
         (merge, _review(run.id), *_continue(run)),
@@ -127,6 +140,8 @@ def _rest(run: RunView, with_verdicts: bool = True) -> tuple[str, ...]:
         parts.append(f"{_count(len(missed), 'task')} did not make it ({_told(words)})")
     if aside:
         parts.append(f"{len(aside)} set aside")
+    if overruled := [task for task in run.tasks if task.overruled and task.place.commits]:
+        parts.append(f"{len(overruled)} refuted and accepted by a person")
     return (f"{', '.join(parts)}.",) if parts else ()
 
 
