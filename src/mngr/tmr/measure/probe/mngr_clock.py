@@ -35,6 +35,11 @@ class _Now:
         return self._real(*args[: self._given], self._now())
 
 
+def begin(place: str) -> None:
+    """In a process that a test started."""
+    shift()
+
+
 def shift() -> str:
     """Why the clock could not be set; empty when it is."""
     if importlib.util.find_spec("time_machine") is not None:

@@ -24,6 +24,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
+import mngr_children
 import mngr_tmr_probe as probe
 import pytest
 from mngr_tmr_watch import Real
@@ -175,9 +176,7 @@ def _environment(place: str, top: str, groups: Sequence[str]) -> dict[str, str]:
         env["TMPDIR"] = os.path.join(place, "t")
     if "clock" in groups:
         paths.insert(0, os.path.join(place, "lib"))
-        os.mkdir(paths[0])
-        for name, target in (("mngr_clock.py", "mngr_clock.py"), ("mngr_child.py", "sitecustomize.py")):
-            shutil.copyfile(os.path.join(_HERE, name), os.path.join(paths[0], target))
+        mngr_children.prepare(paths[0], "mngr_clock")
     return {**env, "PYTHONPATH": os.pathsep.join(paths)} if paths else env
 
 
