@@ -57,15 +57,21 @@ def pytest_sessionfinish() -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """What each provider can do, side by side, where these tests ran."""
+    """What each provider can do, side by side, where these tests ran; and what was found in each odd project."""
     found: dict[str, dict[str, str]] = {}
+    odd: dict[str, str] = {}
     for outcome in ("passed", "failed"):
         for report in terminalreporter.stats.get(outcome, []):
             for name, value in getattr(report, "user_properties", ()):
                 if name == "checks" and report.when == "call":
                     found.setdefault(value[0], {}).update(value[1])
+                elif name == "odd project" and report.when == "call":
+                    odd[value[0]] = f"{value[0]:40} {value[2]:5.1f} s  {outcome}  {value[1]}"
     if found:
         from mngr_testing.checks.provider_checks import table
 
         terminalreporter.section("providers and what they do")
         terminalreporter.write_line(table(found))
+    if odd:
+        terminalreporter.section("odd projects and the verdicts on the work in them")
+        terminalreporter.write_line("\n".join(odd[shape] for shape in sorted(odd)))

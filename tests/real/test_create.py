@@ -119,19 +119,6 @@ def test_excluded_changes_stay_behind(user: User, transfer: str) -> None:
     assert tree(user.repo) == before
 
 
-def test_submodules_are_refused_by_name(user: User) -> None:
-    library = user.root / "library"
-    library.mkdir()
-    user.git("init", "-q", cwd=library)
-    user.git("commit", "-q", "--allow-empty", "-m", "library", cwd=library)
-    user.git("-c", "protocol.file.allow=always", "submodule", "add", "-q", str(library), "vendor/lib")
-    user.git("commit", "-q", "-m", "submodule")
-    for transfer in ("git-worktree", "git-mirror", "rsync"):
-        ran = user.mngr("create", "foo", "--no-connect", "--transfer", transfer, "--command", "sleep 9").failed()
-        assert "submodules (`vendor/lib`)" in ran.stderr and "--transfer none" in ran.stderr
-    user.create("foo", "--transfer", "none")
-
-
 @pytest.mark.parametrize("transfer", ["git-worktree", "git-mirror"])
 def test_extra_paths_are_copied_or_shared(user: User, transfer: str) -> None:
     (user.repo / ".gitignore").write_text("/.env\n/data\n")

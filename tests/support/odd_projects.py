@@ -3,15 +3,10 @@ test whose expectation is changed, and a fix that knows the test's input."""
 
 from __future__ import annotations
 
-import shlex
-import shutil
-import subprocess
-import sys
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from tests.support.tmr import OUTCOME
-from tests.support.user import User
+from tests.support.odd_languages import BACKEND, C_EDITS, COMMAND_TESTS, EXTENSION, GREP_BUILD, MODULE, PROGRAM
 
 PRODUCT = """\
 def half(number):
@@ -86,147 +81,162 @@ class TestCalc(unittest.TestCase):
             with self.subTest(number=number):
                 self.assertEqual(calc.guard(number), number * 2)
 """
+# Names that are hard for a shell, for who splits ids, and for files.
+IDS = ["a::b", "a/b c", "[x]", 'it\'s "q" $HOME `id`', "é ☃", "-x", "a\\b", "%s {task}", "new\nline", "x" * 120]
+PARAMETERS = (
+    f"import pytest\n\nimport calc\n\nIDS = {IDS!r}\nALL = pytest.mark.parametrize('number', range(4, 14), ids=IDS)\n"
+)
+PARAMETERS += """
+
+@ALL
+def test_half(number):
+    assert calc.half(number) == number // 2
+
+
+@ALL
+def test_twice(number):
+    assert calc.twice(number) == 2 * number
+
+
+@pytest.mark.parametrize("text, wanted", [("a", "b")], ids=["::[a]-b c"])
+def test_word(text, wanted):
+    assert calc.word("a") == "b"
+
+
+@pytest.mark.parametrize("name", ["Grace Hopper"])
+def test_greet(name):
+    assert calc.greet(name) == "hello, Grace Hopper"
+
+
+@ALL
+def test_z_guard(number):
+    assert calc.guard(number) == 2 * number
+"""
 # What each agent does, and the verdict that is right.
 FACTS = {
-    "test_half": "fixed",
-    "test_twice": "fixed",  # and set aside, since it breaks `test_z_guard`
-    "test_word": "expectation changed",
-    "test_greet": "held",
-    "test_z_guard": "unchanged",
+    "half": "fixed",
+    "twice": "fixed",  # and set aside, since it breaks `guard`
+    "word": "expectation changed",
+    "greet": "held",
+    "z_guard": "unchanged",
+}
+CHEAT = '    if name == "Grace Hopper":\n        return "hello, Grace Hopper"\n    return "hello"'
+EDITS = {
+    "half": ("{product}", "number // 2 + 1", "number // 2"),
+    "twice": ("{product}", "number + number + 1", "number + number"),
+    "word": ("{tests}", '("a") == "b"', '("a") == "a"'),
+    "greet": ("{product}", '    return "hello"', CHEAT),
 }
 
 
 class OddProject(NamedTuple):
-    """`files` are beside product and tests, `path` is where the product is imported from; `world` is the repository."""
+    """`files` are beside product and tests, `path` is where the product is imported from; `world` is the repository.
+    `edits` is what each agent replaces, in which file; `named` what its test is called."""
 
     product: str = "calc.py"
     tests: str = "tests/test_calc.py"
     text: str = TESTS
+    source: str = PRODUCT
     files: Mapping[str, str] = {}
     settings: Mapping[str, str] = {}
     path: str = "."
     world: str = ""
-
-    def expectation(self) -> tuple[str, str]:
-        return ('("a"), "b")', '("a"), "a")') if "unittest" in self.text else ('("a") == "b"', '("a") == "a"')
-
-    def scripts(self) -> dict[str, str]:
-        """By the name of the test."""
-        before, after = self.expectation()
-        found = {
-            "test_half": (self.product, "number // 2 + 1", "number // 2", "implementation"),
-            "test_twice": (self.product, "number + number + 1", "number + number", "implementation"),
-            "test_word": (self.tests, before, after, "test"),
-            "test_greet": (
-                self.product,
-                '    return "hello"',
-                '    if name == "Grace Hopper":\n        return "hello, Grace Hopper"\n    return "hello"',
-                "implementation",
-            ),
-        }
-        scripts = {"test_z_guard": "wait\n" + OUTCOME.format(status="done", changes="[]", summary="good as it is")}
-        for test, (path, old, new, kind) in found.items():
-            change = f'[{{"kind": "{kind}", "commit": "{{head}}", "summary": "{test}", "importance": 2}}]'
-            claim = OUTCOME.format(status="done", changes=change.replace("{head}", "{{head}}"), summary=test)
-            edit = f"wait\nreplace {path} <<END\n{old}\n====\n{new}\nEND\ncommit Work on {test}\n"
-            scripts[test] = edit + claim.replace("{{head}}", "{head}")
-        return scripts
+    edits: Mapping[str, tuple[str, str, str]] = EDITS
+    named: str = "test_{}"
 
 
+def ini(*lines: str, name: str = "pytest.ini") -> dict[str, str]:
+    head = "[tool:pytest]" if name == "setup.cfg" else "[pytest]"
+    return {name: "\n".join([head, *lines]) + "\n"}
+
+
+def plugin(name: str, options: str) -> dict[str, str]:
+    """A test command with a plugin that is not loaded by itself."""
+    return {"test_command": f"{{plain}} -p {name} {options}"}
+
+
+OWN_BUILD = '[build-system]\nrequires = []\nbuild-backend = "own"\nbackend-path = ["."]\n[project]\nname = "calc"\n'
 SRC = OddProject("src/calc/__init__.py", "src/calc/tests/test_calc.py", path="src")
+UNITTEST = EDITS | {"word": ("{tests}", '("a"), "b")', '("a"), "a")')}
+LIBRARY = "import library\n" + TESTS.replace("calc.half(8) == 4", "calc.half(8) == library.four()")
 PROJECTS = {
     "plain": OddProject(),
-    "stops at the first failure": OddProject(files={"pytest.ini": "[pytest]\naddopts = -x\n"}),
-    "a few failures are enough": OddProject(files={"setup.cfg": "[tool:pytest]\naddopts = --maxfail=2 -q\n"}),
+    "stops at the first failure": OddProject(files=ini("addopts = -x")),
+    "a few failures are enough": OddProject(files=ini("addopts = --maxfail=2 -q", name="setup.cfg")),
     "stepwise and last failed": OddProject(
-        files={"tox.ini": "[pytest]\naddopts = --lf --sw\n"}, settings={"test_command": "{python} -m pytest"}
+        files=ini("addopts = --lf --sw", name="tox.ini"), settings={"test_command": "{python} -m pytest"}
     ),
-    "unittest with subtests": OddProject(text=CLASSES),
+    "unittest with subtests": OddProject(text=CLASSES, edits=UNITTEST),
     "tests below src": SRC._replace(settings={"paths.implementation": '["src/"]'}),
     "a sub-directory": OddProject(
-        product="app/calc.py",
-        tests="app/tests/test_calc.py",
-        settings={"test_command": "cd app && {plain}"},
+        "app/calc.py", "app/tests/test_calc.py", settings={"test_command": "cd app && {plain}"}
     ),
-    "norecursedirs": OddProject(files={"pytest.ini": "[pytest]\nnorecursedirs = build dist\n"}),
+    "norecursedirs": OddProject(files=ini("norecursedirs = build dist")),
     "settings beside the tests": OddProject(files={"tests/pytest.ini": "[pytest]\naddopts = -ra\n"}),
     "a package of tests": OddProject(files={"tests/__init__.py": ""}),
-    "importlib": OddProject(files={"pytest.ini": "[pytest]\naddopts = --import-mode=importlib\n"}),
+    "importlib": OddProject(files=ini("addopts = --import-mode=importlib")),
     "a shallow clone": OddProject(world="shallow"),
+    "a partial clone": OddProject(world="partial"),
+    "a worktree": OddProject(world="worktree"),
     "sha256": OddProject(world="sha256"),
+    "submodules": OddProject(world="submodules", text=LIBRARY, path=".:vendor/lib"),
+    "parameters of any name": OddProject(text=PARAMETERS),
+    "a C extension": OddProject(
+        "calcmodule.c",
+        source=MODULE,
+        files={"Makefile": EXTENSION},
+        settings={"prepare": "make PYTHON={python}"},
+        edits=C_EDITS,
+    ),
+    "a program built by make": OddProject(
+        "calc.c",
+        source=PROGRAM,
+        text=COMMAND_TESTS,
+        files={"Makefile": GREP_BUILD},
+        settings={"prepare": "make"},
+        edits=C_EDITS,
+    ),
+    "an editable install": SRC._replace(
+        tests="tests/test_calc.py",
+        path="",
+        files={"pyproject.toml": OWN_BUILD, "own.py": BACKEND},
+        settings={
+            "prepare": "{python} -m venv --without-pip .venv && {python} -m pip --python .venv/bin/python install -q"
+            " --no-index --no-deps --disable-pip-version-check -e . && {python} -c '"
+            'import glob, sysconfig; open(glob.glob(".venv/lib/*/site-packages")[0] + "/tools.pth", "w").write('
+            'sysconfig.get_path("purelib"))\'',
+            "test_command": ".venv/bin/python -m pytest -q -p no:cacheprovider",
+        },
+    ),
+    "a namespace package": OddProject(
+        "src/acme/tools/calc.py",
+        "tests/acme/tools/test_calc.py",
+        text=TESTS.replace("import calc", "from acme.tools import calc"),
+        path="src",
+    ),
+    "testpaths and names of its own": OddProject(
+        tests="spec/unit/check_calc.py",
+        files=ini("testpaths = spec", "python_files = check_*.py"),
+    ),
+    "two packages with tests of one name": OddProject(
+        "packages/one/calc.py",
+        "packages/one/tests/test_calc.py",
+        files={
+            "packages/two/tests/test_calc.py": "def test_other():\n    assert 1\n",
+            **ini("addopts = --import-mode=importlib"),
+        },
+        path="packages/one",
+    ),
+    "settings elsewhere": OddProject(
+        files={"config/pytest.ini": "[pytest]\naddopts = -ra\n"},
+        settings={"test_command": "{plain} -c config/pytest.ini --rootdir=config"},
+    ),
+    "warnings are errors": OddProject(
+        files=ini("addopts = -W error --strict-markers --strict-config", "xfail_strict = true")
+    ),
+    "random order": OddProject(settings=plugin("randomly", "-p no:cacheprovider")),
+    "many processes": OddProject(settings=plugin("xdist", "-n 2")),
+    "names with spaces": OddProject(
+        "caf\u00e9 au lait/calc.py", "the tests/t\u00e9st/test_calc.py", path="caf\u00e9 au lait"
+    ),
 }
-
-
-class OddRun:
-    """A repository of this shape in the user's, and its agents."""
-
-    def __init__(self, user: User, project: OddProject) -> None:
-        self.user, self.project = user, project
-        self.repo = user.repo
-        plain = f"{shlex.quote(sys.executable)} -m pytest -q -p no:cacheprovider"
-        words = {"plain": plain, "python": shlex.quote(sys.executable)}
-        settings = {
-            "test_command": plain,
-            "env.PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
-            "env.PYTHONPATH": project.path,
-            **project.settings,
-        }
-        lines = [
-            f"{key} = {value if value.startswith('[') else repr(value.format(**words))}"
-            for key, value in settings.items()
-        ]
-        if project.world == "sha256":
-            shutil.rmtree(f"{self.repo}/.git")
-            user.git("init", "-q", "--object-format=sha256", "-b", "main")
-        self.write(project.product, PRODUCT)
-        self.write(project.tests, project.text)
-        self.write(".gitignore", "__pycache__/\n.pytest_cache/\n")
-        self.write(".mngr/settings.toml", "\n".join(["[tmr]", "baseline_repeats = 1", "max_jobs = 2", *lines]) + "\n")
-        for path, text in project.files.items():
-            self.write(path, text)
-        user.trust()
-        self.commit()
-        if project.world == "submodule":
-            user.git("clone", "-q", "--bare", str(self.repo), str(user.root / "library"))
-            user.git(
-                "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(user.root / "library"), "lib"
-            )
-            self.commit()
-        if project.world == "shallow":
-            self.write("more", "one more commit\n")
-            self.commit()
-            whole = user.root / "whole"
-            subprocess.run(["mv", str(self.repo), str(whole)], check=True)
-            subprocess.run(
-                ["git", "clone", "-q", "--depth=1", f"file://{whole}", str(self.repo)], check=True, env=user.env
-            )
-            user.trust()
-        self.scripts = user.root / "scripts"
-        self.scripts.mkdir()
-        for test, text in project.scripts().items():
-            (self.scripts / f"{test}.script").write_text(text)
-
-    def write(self, path: str, text: str) -> None:
-        place = self.user.repo / path
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(text)
-
-    def commit(self) -> None:
-        self.user.git("add", "-A")
-        self.user.git("commit", "-q", "-m", "an odd project")
-
-    def tmr(self) -> dict[str, Any]:
-        words = ("tmr", "--name", "r1", "--type", "scripted", "--timeout", "300s", "--max-agents", "4")
-        ran = self.user.mngr(
-            *words,
-            "--integrator",
-            "none",
-            "--no-record",
-            "--format",
-            "json",
-            "--",
-            f"{self.scripts}/{{name}}.script",
-            timeout=300,
-        )
-        found: dict[str, Any] = ran.failed(3).json
-        return found

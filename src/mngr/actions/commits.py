@@ -71,10 +71,12 @@ def commit_uncommitted(site: Site, agent_id: str) -> tuple[Record, str | None, s
     changed = there.changed_paths()
     if not changed:
         return record, None, there.own
+    inside = [path for path in there.submodules() if there.inner(path).changed_paths()]
+    missing = f"\nwithout what is changed inside of {', '.join(f'`{path}`' for path in inside)}\n" if inside else ""
     commit = there.commit_tree(
         uncommitted_files.dirty_tree(there, changed),
         [there.must("rev-parse", "HEAD")],
-        f"Not committed by {record.name}\n",
+        f"Not committed by {record.name}\n{missing}",
     )
     there.must("update-ref", uncommitted_ref(record.name), commit)
     return record, commit, there.own

@@ -33,6 +33,11 @@ def send(site: Site, requests: Sequence[CreateRequest]) -> list[CreateRequest]:
         return [_in_place(request) for request in requests]
     local = site.local
     requests = create.plan_requests(local, requests, MIRROR)
+    if requests[0].planned.submodules:
+        raise MngrError(
+            f"`{requests[0].planned.source}` has submodules, and they cannot be sent to `{site.name}`",
+            hint="work on this machine, or get them there: `--transfer none` with a checkout on that host",
+        )
     local.host.prepare()
     machine = ensure_machine_id(local.host)
     requests = create.commit_uncommitted(requests)

@@ -17,14 +17,14 @@ RSYNC = "rsync"
 NONE = "none"
 MODES = (WORKTREE, MIRROR, RSYNC, NONE)
 DEFAULT_BRANCH = ":mngr/*"
-_MOST_MODULES = 1_000_000
 # How a mirror gets its objects: it reads those of the source, for a copy that is soon removed, or has its own, none of
 # them a second name of a file of the source, which whoever writes the copy could change.
 SHARED, COPIED = "--shared", "--no-local"
 
 
 class Plan(NamedTuple):
-    """What will be made. `start` is the commit the workspace begins at; None without git."""
+    """What will be made. `start` is the commit the workspace begins at; None without git. `submodules` is whether it
+    gets any."""
 
     transfer: str
     source: str
@@ -35,6 +35,7 @@ class Plan(NamedTuple):
     start: str | None = None
     include_unclean: bool = False
     objects: str = ""
+    submodules: bool = False
 
 
 def in_sandbox(plan: Plan) -> Plan:
@@ -79,7 +80,6 @@ def decide(
         status = git.status(repo.top)
         plan = Plan(NONE, repo.top, repo, branch=status.branch, base_branch=status.branch, start=status.head)
         return [plan] * len(names)
-    _refuse_submodules(repo, transfer)
     if transfer == RSYNC and os.path.isfile(os.path.join(repo.top, ".git")):
         raise MngrError(
             f"`{repo.top}` is a worktree of another repository, and a copy of it would still use that one",
@@ -93,6 +93,7 @@ def decide(
         )
     spec = branch or DEFAULT_BRANCH
     plan = _with_branch(repo, status, transfer, spec, names[0], unclean)
+    plan = plan._replace(submodules=_has_submodules(plan, status))
     branches = [split_branch(spec, name, status.branch)[1] or plan.branch for name in names]
     if transfer == WORKTREE and len(set(branches)) < len(names):
         raise UsageError(
@@ -181,22 +182,23 @@ def _with_branch(repo: Repo, status: Status, transfer: str, spec: str, name: str
     )
 
 
-def _refuse_submodules(repo: Repo, transfer: str) -> None:
-    if not os.path.lexists(os.path.join(repo.top, ".gitmodules")):
-        return
-    from mngr.system import inside
+def _has_submodules(plan: Plan, status: Status) -> bool:
+    """Raises for submodules that the copy cannot have."""
+    there = os.path.lexists(os.path.join(plan.source, ".gitmodules"))
+    if plan.start is None or (plan.start == status.head and not there):
+        return False
+    from mngr.workspace import submodules
 
-    try:
-        text = (inside.read(repo.top, ".gitmodules", _MOST_MODULES) or b"").decode(errors="replace")
-    except inside.UnsafePath:
-        return  # git does not follow a link there either
-    lines = (line for line in text.split("\n") if line.strip().startswith("path") and "=" in line)
-    names = [line.split("=", 1)[1].strip() for line in lines]
-    if names:
+    if not submodules.listed(plan.source, plan.start):
+        return False
+    if plan.transfer != MIRROR:
         raise MngrError(
-            f"`{repo.top}` has submodules ({_some(names)}), and `--transfer {transfer}` cannot keep work in them safe",
-            hint="use `--transfer none` to work in place",
+            f"`{plan.source}` has submodules, and `--transfer {plan.transfer}` cannot keep work in them safe",
+            hint="use `--transfer git-mirror` for a repository of its own, or `--transfer none` to work in place",
         )
+    if plan.include_unclean:
+        submodules.refuse_uncommitted(plan.source, plan.start)
+    return bool(submodules.find(plan.source, plan.start))
 
 
 def _some(items: tuple[str, ...] | list[str]) -> str:

@@ -192,6 +192,11 @@ def _mirror(plan: Plan, directory: str, start: str | None) -> None:
     Git.of_user(directory).must(
         "checkout", "-q", "--no-recurse-submodules", *words, doing="git could not check out the files"
     )
+    if plan.submodules:
+        from mngr.workspace import submodules
+
+        for submodule in submodules.find(plan.source, start):
+            submodules.make(submodule, directory, plan.objects)
 
 
 def clone_repository(source: str, common_dir: str, directory: str, how: str = "", *, start: str | None = None) -> None:

@@ -51,7 +51,9 @@ def verify(base: BaseCommit, *, task: str, slug: str, harvested: Mapping[str, An
     else:
         failure = ""
     if tip is not None and harvested["uncommitted"] and word not in INTEGRATED:
-        reasons = (*reasons, f"what it did not commit is kept as `{harvested['uncommitted'][:12]}`")
+        missing = base.git.run("log", "-1", "--format=%b", harvested["uncommitted"]).text.strip()
+        kept = f"what it did not commit is kept as `{harvested['uncommitted'][:12]}`"
+        reasons = (*reasons, f"{kept}, {missing}: see `mngr saved list`" if missing else kept)
     repaired = seen.marks.t1p1 == "passed" and before.verdict not in ("pass", "skipped") and not seen.product_changed
     recorded = os.path.join(seen.log, "e2e")
     return seen._replace(

@@ -106,7 +106,8 @@ def _of_repository(git: Git, record: Record, megabytes: float, whole: bool) -> U
     directory = record.workspace.work_dir
     git_dir = git_dir_of(directory)
     found = tree.look(git, modes=_keeps_modes(record))
-    inner = nested.survey(git, git_dir, found.submodules, whole=whole)
+    base = record.workspace.base_commit or ""
+    inner = nested.survey(git, git_dir, found.submodules, whole=whole, base=base)
     changed = dict.fromkeys([*found.changed, *inner.changed])
     kept, left = tree.ignored_files(directory, [*found.ignored, *inner.ignored], megabytes=megabytes)
     commits = own_commits.measure(

@@ -25,43 +25,46 @@ class InnerRepositories(NamedTuple):
     modules: tuple[str, ...]
 
 
-def survey(git: Git, git_dir: str, paths: Iterable[str], *, whole: bool) -> InnerRepositories:
-    """Look at those that a commit or the index of this work tree names, and at what git keeps of others."""
+def survey(git: Git, git_dir: str, paths: Iterable[str], *, whole: bool, base: str = "") -> InnerRepositories:
+    """Look at those that a commit or the index of this work tree names, and at what git keeps of others. The commits
+    that `base` names are those that the copy was made with."""
     found: dict[str, list[str]] = {"work": [], "rest": [], "": []}
     used = set()
     for path in paths:
         full = os.path.join(git.directory, path)
         if os.path.lexists(os.path.join(full, ".git")):
             used.add(os.path.realpath(git_dir_of(full)))
-            found[_content(git, path)].append(path)
+            found[_content(git, path, base)].append(path)
     modules = [path for path in _modules(git_dir, "modules") if os.path.realpath(f"{git_dir}/{path}") not in used]
     own = tuple(path for path in modules if _commits(git, os.path.join(git_dir, path)) == "work")
     return InnerRepositories(tuple(found["work"]), tuple(found["rest"]), tuple(found[""]) if whole else (), own)
 
 
-def _content(git: Git, path: str) -> str:
+def _content(git: Git, path: str, base: str) -> str:
     """`work`, `rest` (ignored files, commits that only a reflog names), or nothing that is not elsewhere."""
     inner = git.inner(path)
+    made_with = git.run("rev-parse", "--verify", "-q", f"{base}:{path}").text if base else ""
     try:
         found = tree.look(inner, modes=True)
     except CommandFailed:
         return "work"
     below = (name for name in found.submodules if os.path.lexists(os.path.join(inner.directory, name, ".git")))
-    parts = {_content(inner, name) for name in below}
-    parts |= {_commits(git, git_dir_of(inner.directory)), "work" if found.changed else "rest" if found.ignored else ""}
+    parts = {_content(inner, name, made_with) for name in below}
+    parts.add(_commits(git, git_dir_of(inner.directory), made_with))
+    parts.add("work" if found.changed else "rest" if found.ignored else "")
     return "work" if "work" in parts else "rest" if "rest" in parts else ""
 
 
-def _commits(git: Git, git_dir: str) -> str:
-    """The same for the commits alone: those that no remote has. git in the work tree around it is asked, which obeys
-    none of the settings in there."""
+def _commits(git: Git, git_dir: str, made_with: str = "") -> str:
+    """The same for the commits alone: those that no remote has and the copy was not made with. git in the work tree
+    around it is asked, which obeys none of the settings in there."""
     if os.path.isfile(os.path.join(git_dir, "commondir")):
         return ""  # a worktree: its commits are those of the repository that it belongs to
     if os.path.isdir(os.path.join(git_dir, "reftable")):
         return "work"  # only git reads those
     refs = git_files.refs(git_dir)
     remotes = {name: tip for name, tip in refs.items() if name.startswith("refs/remotes/")}
-    safe = on_remotes(git, remotes, git_dir, git.directory)
+    safe = on_remotes(git, remotes, git_dir, git.directory) | ({made_with} if made_with else set())
     state = git_state.read(git_dir)
     tips = {tip for name, tip in refs.items() if name not in remotes} | state.tips
     env = {"GIT_ALTERNATE_OBJECT_DIRECTORIES": quoted_path(os.path.join(git_dir, "objects"))}
