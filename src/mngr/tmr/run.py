@@ -212,7 +212,8 @@ class TestRun:
         if not self.request.canary:
             return {"test": None, "why": canary.NOT_ASKED}
         chosen = self._kept(COLLECT)["chosen"]
-        return canary.ask(self.measurer, self.git, self.request.base, chosen, self._paths())._asdict()
+        answer = canary.ask(self.measurer, self.git, self.request.base, chosen, self._paths())
+        return {"test": answer.test, "why": answer.why}
 
     def _baseline(self) -> Mapping[str, Any]:
         kept = self._kept(COLLECT)

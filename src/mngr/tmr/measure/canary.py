@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 MARK = "mngr canary"
 NOT_ASKED = "not asked for"
+NOT_BUILT = "`[tmr] prepare` needs a product that works, and without it no test can be run"
+NO_TEST = "it runs the product as it starts, before any test"
 _SPOILED = {
     ".py": f'raise RuntimeError("{MARK}")\n',
     ".sh": f'echo "{MARK}" >&2; exit 97\n',
@@ -43,6 +45,7 @@ _SPOILED = {
         f"!!! {MARK} !!!\n",
     ),
 }
+_COMPILED = frozenset((f"#error {MARK}\n", f'compile_error!("{MARK}");\n', f"!!! {MARK} !!!\n"))
 _SHEBANGS = {"python": ".py", "sh": ".sh", "bash": ".sh", "node": ".js", "ruby": ".rb", "perl": ".pl"}
 # Part of building or installing the product, which must still work.
 _BUILD = frozenset({"setup.py", "noxfile.py", "tasks.py", "build.py", "hatch_build.py", "build.rs", "configure"})
@@ -52,17 +55,30 @@ _TRIES = 5
 
 
 class CanaryAnswer(NamedTuple):
-    """`test` reacted. None when that cannot be told, and `why` says so."""
+    """`test` reacted. None when that cannot be told, and `why` says so, or when none did of those that are
+    `unmoved`."""
 
     test: str | None
     why: str = ""
+    unmoved: int = 0
 
 
 def ask(measurer: Measurer, git: Git, base: str, tests: Sequence[str], paths: Paths) -> CanaryAnswer:
-    """Raises when no test reacts. A product in a language that we cannot spoil is an answer without a test."""
-    broken = spoiled(git, base, paths)
-    if broken is None:
-        return CanaryAnswer(None, "no file of the product is in a language that can be spoiled")
+    """Raises when no test reacts. A product in a language that we cannot spoil is an answer without a test. First only
+    what can be spoiled so that the product can still be built, installed and imported: then a test fails for what it
+    runs, and not for want of a product."""
+    mildly, whole = spoiled(git, base, paths, importable=True, built=False), spoiled(git, base, paths)
+    answer = CanaryAnswer(None, "no file of the product is in a language that can be spoiled")
+    for broken in dict.fromkeys(filter(None, (mildly, whole))):
+        answer = _reaction(measurer, base, broken, tests)
+        if answer.test:
+            return answer
+    if answer.unmoved:
+        raise _other_copy(answer.unmoved)
+    return answer
+
+
+def _reaction(measurer: Measurer, base: str, broken: str, tests: Sequence[str]) -> CanaryAnswer:
     step = Pytest("test", tests=tests, paths=files_of(tests), failures_max=_TRIES)
     # A product that is compiled cannot be built now: its tests are run anyway, and must miss the program.
     done = measurer.take(Measurement("canary", broken, [step], anyway=True))
@@ -70,11 +86,13 @@ def ask(measurer: Measurer, git: Git, base: str, tests: Sequence[str], paths: Pa
         checked(done)
     rows = done.rows
     bad = [ran for ran in rows.ran.values() if ran.outcome not in GOOD | {"skipped"}]
-    said = [*((item.id, item.text) for item in rows.broken), *((ran.id, ran.text) for ran in bad)]
+    said = [*((ran.id, ran.text) for ran in bad), *((item.id, item.text) for item in rows.broken)]
     if marked := [test for test, text in said if MARK in text]:
         return CanaryAnswer(marked[0])
     if not rows.ran and MARK in log_tail(done.steps["test"]):
-        return CanaryAnswer("pytest itself", "it loads the product as it starts")
+        return CanaryAnswer("pytest itself", NO_TEST)
+    if not rows.ran and done.unprepared:
+        return CanaryAnswer(None, NOT_BUILT)
     if not rows.ran or (not bad and done.problem and not done.unprepared):
         return CanaryAnswer(None, done.problem or "no test was run")
     # Of those that failed and do not say why, only one that passes without the canary has noticed it.
@@ -85,7 +103,7 @@ def ask(measurer: Measurer, git: Git, base: str, tests: Sequence[str], paths: Pa
         if noticed := [test for test in suspects if at_base.outcome(test) in GOOD]:
             return CanaryAnswer(noticed[0])
     if len(suspects) < min(_TRIES, len(rows.ran)):
-        raise _other_copy(len(rows.ran) - len(suspects))
+        return CanaryAnswer(None, unmoved=len(rows.ran) - len(suspects))
     return CanaryAnswer(None, "the tests that were tried fail without the canary too")
 
 
@@ -99,10 +117,13 @@ def _other_copy(count: int) -> MngrError:
     )
 
 
-def spoiled(git: Git, base: str, paths: Paths, *, importable: bool = False, returns: bool = False) -> str | None:
+def spoiled(
+    git: Git, base: str, paths: Paths, *, importable: bool = False, returns: bool = False, built: bool = True
+) -> str | None:
     """A commit on top of base in which every file of the product that we know how to spoil is spoiled; None when there
     is none. With `importable`, Python's modules can still be imported, and only calls of their functions fail;
-    programs are spoiled as a whole. With `returns`, those calls return something that nobody expects."""
+    programs are spoiled as a whole. With `returns`, those calls return something that nobody expects. Without `built`,
+    what has to be compiled stays as it is."""
     objects = Objects(git)
     there = objects.files(base).items()
     product = {path: entry for path, entry in there if entry.mode in _FILES and paths.kind(path) == _PRODUCT}
@@ -114,7 +135,7 @@ def spoiled(git: Git, base: str, paths: Paths, *, importable: bool = False, retu
         is_program = entry.mode == "100755"
         first = source[:200].split("\n")[0] if is_program else ""
         text = _SPOILED.get(os.path.splitext(path)[1] or _suffix_of(first))
-        if text is None or os.path.basename(path) in _BUILD:
+        if text is None or os.path.basename(path) in _BUILD or (text in _COMPILED and not built):
             continue
         # An executable without its first line could not be started at all, and the next one on PATH would be.
         content = f"{first}\n{text}" if first.startswith("#!") else text

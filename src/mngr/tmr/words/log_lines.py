@@ -89,7 +89,8 @@ def phase_text(name: str, data: Mapping[str, Any]) -> str:
             return f"{data.get('tests')} tests in the suite, {data.get('chosen')} chosen{more}"
         case "canary":
             if data.get("test"):
-                return f"the code was broken on purpose, and `{data['test']}` noticed"
+                why = f": {data['why']}" if data.get("why") else ""
+                return f"the code was broken on purpose, and `{data['test']}` noticed{why}"
             unasked = data.get("why") in (None, "", NOT_ASKED)
             return "" if unasked else f"not checked whether the tests run this code: {data['why']}"
         case "baseline":
