@@ -5,16 +5,21 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
 from mngr.json_values import loads, table
 from mngr.system.files import read_followed
+from mngr.system.process import find_program, quote
+from mngr.tmr import python_needs
 
 # What is read to tell, at the top of the project. GNU make takes the first of the three Makefiles.
 _MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
 _MOST_BYTES = 10_000_000
-READ = ("pyproject.toml", "package.json", *_MAKEFILES)
+READ = (*python_needs.READ, "package.json", *_MAKEFILES)
+# What makes a directory a project, for a repository that has it below its top.
+_PROJECT = ("pyproject.toml", "setup.py", "setup.cfg")
+_DEEP = 2
 # How the product is built in a fresh copy. Each of these can be run twice.
 _BUILDS = {
     "meson.build": "{ [ -d build ] || meson setup build; } && meson compile -C build",
@@ -30,11 +35,13 @@ _BUILT_BY_PIP = re.compile(r"maturin|scikit[-_]build|mesonpy|meson-python|setupt
 _COMPILES = re.compile(r"\$[({](?:CC|CXX|FC|LD|GO|CARGO)[)}]|\b(?:gcc|g\+\+|clang|rustc|javac|go build|cargo)\b|\.o\b")
 _TARGET = re.compile(r"^([A-Za-z0-9][\w./-]*)\s*:(?![:=])", re.MULTILINE)
 _NOT_A_BUILD = frozenset({"help", "test", "tests", "check", "lint", "clean", "install", "run", "format", "fmt", "dev"})
-# How a project with this lock file is installed, and how its tests are run then.
+# How a project with this lock file is installed, with the groups of its tests, and how they are run then.
 _LOCKS = {
-    "uv.lock": ("uv sync --frozen --quiet", "uv run --frozen pytest"),
+    "uv.lock": ("uv sync --frozen --quiet", "uv run --no-sync pytest"),
     "poetry.lock": ("poetry install --quiet", "poetry run pytest"),
+    "pdm.lock": ("pdm sync --quiet --dev", "pdm run pytest"),
 }
+PROGRAMS = frozenset({"uv", "poetry", "pdm", "ruff", "pre-commit"})
 
 
 class Guess(NamedTuple):
@@ -45,9 +52,10 @@ class Guess(NamedTuple):
     because: str
 
 
-def detect(names: frozenset[str], texts: Mapping[str, str]) -> list[Guess]:
-    """`names` are the files and directories at the top of the project, `texts` the contents of those in `READ`."""
-    install, build = _install(names, texts), _build(names, texts)
+def detect(names: frozenset[str], texts: Mapping[str, str], programs: Collection[str] = PROGRAMS) -> list[Guess]:
+    """`names` are the files and directories at the top of the project, `texts` the contents of those in `READ`, and
+    `programs` those of `PROGRAMS` that are here."""
+    install, build = _install(names, texts, programs), _build(names, texts)
     if install and build and (build[1] == "package.json" or _BUILT_BY_PIP.search(texts.get("pyproject.toml", ""))):
         build = None  # beside a Python package, npm is rather for its pages or tools
     steps = [(install[0], install[2])] if install else []
@@ -56,18 +64,49 @@ def detect(names: frozenset[str], texts: Mapping[str, str]) -> list[Guess]:
     found += [Guess("test_command", install[1], install[2])] if install else []
     gate = _gate(names, texts, built=build is not None)
     folders = [f"{name}/" for name in ("src", "include", "lib") if name in names and "src" in names]
-    found += [Guess("gate_command", *gate)] if gate else []
+    found += [Guess("gate_command", *gate)] if gate and gate[0].split()[0] in {"make", *programs} else []
     return found + ([Guess("paths.implementation", json.dumps(folders), " ".join(folders))] if folders else [])
 
 
-def look(top: str) -> list[Guess]:
-    """The same for the project in this directory."""
-    names = frozenset(os.listdir(top))
+def look(top: str, below: str = "") -> list[Guess]:
+    """The same for the project in this directory, or in the only one below it that is a project; `below` names that."""
+    below = below or next(iter(_projects(top)), "")
+    directory = os.path.join(top, below)
+    names = {*os.listdir(directory)}
+    for inner in names & {"requirements", "test", "tests"}:
+        if os.path.isdir(place := os.path.join(directory, inner)):
+            names |= {f"{inner}/{name}" for name in os.listdir(place)}
     texts = {}
     for name in names.intersection(READ):
-        if os.path.isfile(path := os.path.join(top, name)):
+        if os.path.isfile(path := os.path.join(directory, name)):
             texts[name] = read_followed(path, _MOST_BYTES)[:_MOST_BYTES].decode(errors="replace").replace("\r\n", "\n")
-    return detect(names, texts)
+    found = detect(frozenset(names), texts, [program for program in PROGRAMS if find_program(program)])
+    return [_placed(guess, below) for guess in found] if below else found
+
+
+def _placed(guess: Guess, below: str) -> Guess:
+    """The guess for a directory as one for the whole repository."""
+    value = f"cd {quote(below)} && {guess.value}"
+    if guess.key.startswith("paths."):
+        value = json.dumps([f"{below}/{folder}" for folder in json.loads(guess.value)])
+    return Guess(guess.key, value, f"{below}: {guess.because}")
+
+
+def _projects(top: str) -> list[str]:
+    """The project below the top, if that is none itself and there is just one."""
+
+    def inside(place: str, depth: int) -> Iterator[str]:
+        for entry in os.scandir(os.path.join(top, place)):
+            if entry.is_dir(follow_symlinks=False) and not entry.name.startswith((".", "_")):
+                path = os.path.join(place, entry.name)
+                if any(os.path.isfile(os.path.join(entry.path, name)) for name in _PROJECT):
+                    yield path
+                elif depth < _DEEP:
+                    yield from inside(path, depth + 1)
+
+    known = (*_PROJECT, *READ, *_BUILDS)
+    found = [] if any(os.path.exists(os.path.join(top, name)) for name in known) else [*inside("", 1)]
+    return found if len(found) == 1 else []
 
 
 def _build(names: Collection[str], texts: Mapping[str, str]) -> tuple[str, str] | None:
@@ -102,19 +141,28 @@ def _npm(names: Collection[str], texts: Mapping[str, str]) -> tuple[str, str] | 
     return (line, "package.json") if line else None
 
 
-def _install(names: Collection[str], texts: Mapping[str, str]) -> tuple[str, str, str] | None:
-    """How the Python package is installed, how its tests are run then, and the file that says so."""
+def _install(
+    names: Collection[str], texts: Mapping[str, str], programs: Collection[str]
+) -> tuple[str, str, str] | None:
+    """How the Python package is installed, how its tests are run then, and the files that say so."""
+    needs = python_needs.needs(names, texts)
     for lock, (prepare, command) in _LOCKS.items():
-        if lock in names:
-            return prepare, command, lock
+        program = lock.split(".")[0]
+        if lock in names and program in programs:
+            chosen = [f"--group {name}" for name in needs.groups] + [f"--extra {name}" for name in needs.extras]
+            more = chosen if program == "uv" else []  # the others install what they need for tests by themselves
+            return " ".join([prepare, *more]), command, ", ".join([lock, *(needs.found_in if more else ())])
     project = texts.get("pyproject.toml", "")
+    source = next((name for name in _PROJECT if name in names), "")
     packaged = re.search(r"^\[(?:project|build-system)\]", project, re.MULTILINE) or "setup.py" in names
     if not packaged or re.search(r"^\s*pythonpath\s*=", project, re.MULTILINE):
         return None  # the tests find the code of their own checkout, or there is nothing to install
-    wanted = [f"-r {name}" for name in ("requirements.txt", "requirements-dev.txt") if name in names]
-    install = " ".join([".venv/bin/pip install --quiet pytest", *wanted, "--editable ."])
-    source = "pyproject.toml" if "pyproject.toml" in names else "setup.py"
-    return f"python3 -m venv .venv && {install}", ".venv/bin/python -m pytest", source
+    extras = f"'.[{','.join(needs.extras)}]'" if needs.extras else "."
+    words = dict.fromkeys(("pytest", *needs.words))
+    install = " ".join([".venv/bin/pip install --quiet", *words, f"--editable {extras}"])
+    said = any(one.startswith(source) for one in needs.found_in)
+    because = ", ".join(needs.found_in if said else (source, *needs.found_in))
+    return f"python3 -m venv .venv && {install}", ".venv/bin/python -m pytest", because
 
 
 def _gate(names: frozenset[str], texts: Mapping[str, str], *, built: bool) -> tuple[str, str] | None:

@@ -38,10 +38,11 @@ def connect(args: Args, app: App) -> int:
 def init(args: Args, app: App) -> int:
     """Keys that are set already stay as they are."""
     top = repository(app).top
+    here = os.path.relpath(os.path.realpath(app.fleet.local.cwd), os.path.realpath(top))
     path = config.scope_path("project", app.fleet.local.host.dir, top)
     rows = []
     with trust_prompt.changed_by_user(app, "project", top):
-        for guess in look(top):
+        for guess in look(top, "" if here == "." else here):
             key = f"tmr.{guess.key}"
             is_set = bool(app.settings.explain(key))  # trusted or not
             rows.append({"key": key, "value": guess.value, "because": guess.because, "written": not is_set})
