@@ -36,12 +36,9 @@ class Needs(NamedTuple):
 
 def needs(names: Collection[str], texts: Mapping[str, str]) -> Needs:
     """Of the tests; of developers, who have more than that, where nothing is said of tests."""
-    for wanted in (_TESTS, _DEV):
-        stated = [*_stated(names, texts, wanted)]
-        if not stated and wanted is _TESTS:
-            stated = [*_tox(texts.get("tox.ini", "")), *_nox(texts.get("noxfile.py", ""))]
-        if stated:
-            break
+    stated = [*_stated(names, texts, _TESTS)]
+    stated = stated or [*_tox(texts.get("tox.ini", "")), *_nox(texts.get("noxfile.py", ""))]
+    stated = stated or [*_stated(names, texts, _DEV)]
     files = [Needs(words=("-r requirements.txt",), found_in=("requirements.txt",))] * ("requirements.txt" in names)
     return Needs(*(tuple(dict.fromkeys(word for one in (*files, *stated) for word in one[at])) for at in range(4)))
 
@@ -114,7 +111,8 @@ def _section(text: str, name: str) -> Mapping[str, str]:
 
 
 def _extras_of_script(text: str) -> list[str]:
-    found = [one.value for one in _calls(text, "setup") for one in one.keywords if one.arg == "extras_require"]
+    given = [keyword for call in _calls(text, "setup") for keyword in call.keywords]
+    found = [keyword.value for keyword in given if keyword.arg == "extras_require"]
     keys = [key for value in found if isinstance(value, ast.Dict) for key in value.keys]
     return [str(key.value) for key in keys if isinstance(key, ast.Constant)]
 
@@ -132,13 +130,13 @@ def _tox(text: str) -> Iterator[Needs]:
 
 def _nox(text: str) -> Iterator[Needs]:
     for function in (node for node in _parsed(text) if isinstance(node, ast.FunctionDef) and "test" in node.name):
-        given = [call.args for call in _calls(ast.unparse(function), "install")]
-        words = [arg.value for args in given for arg in args if isinstance(arg, ast.Constant)]
-        extras = [found for word in words if str(word).startswith(".[") for found in re.findall(r"[\w-]+", str(word))]
-        plain = [word for word in words if isinstance(word, str) and not word.startswith(("-", "."))]
+        args = [arg for call in _calls(ast.unparse(function), "install") for arg in call.args]
+        words = [arg.value for arg in args if isinstance(arg, ast.Constant) and isinstance(arg.value, str)]
+        extras = [found for word in words if word.startswith(".[") for found in re.findall(r"[\w-]+", word)]
         files = [word for before, word in itertools.pairwise(words) if before == "-r"]
-        packages = _quoted([word for word in plain if word not in files])
-        if extras or plain:
+        plain = [word for word in words if not word.startswith(("-", ".")) and word not in files]
+        packages = _quoted(plain)
+        if extras or files or plain:
             yield Needs(tuple(extras), (), (*(f"-r {file}" for file in files), *packages), ("noxfile.py",))
 
 
