@@ -96,13 +96,15 @@ def _projects(top: str) -> list[str]:
     """The project below the top, if that is none itself and there is just one."""
 
     def inside(place: str, depth: int) -> Iterator[str]:
-        for entry in os.scandir(os.path.join(top, place)):
-            if entry.is_dir(follow_symlinks=False) and not entry.name.startswith((".", "_")):
-                path = os.path.join(place, entry.name)
-                if any(os.path.isfile(os.path.join(entry.path, name)) for name in _PROJECT):
-                    yield path
-                elif depth < _DEEP:
-                    yield from inside(path, depth + 1)
+        for name in sorted(os.listdir(os.path.join(top, place))):
+            path = os.path.join(place, name)
+            full = os.path.join(top, path)
+            if name.startswith((".", "_")) or os.path.islink(full) or not os.path.isdir(full):
+                continue
+            if any(os.path.isfile(os.path.join(full, one)) for one in _PROJECT):
+                yield path
+            elif depth < _DEEP:
+                yield from inside(path, depth + 1)
 
     known = (*_PROJECT, *READ, *_BUILDS)
     found = [] if any(os.path.exists(os.path.join(top, name)) for name in known) else [*inside("", 1)]
