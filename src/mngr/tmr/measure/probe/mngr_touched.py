@@ -37,7 +37,7 @@ _TEXT_MAX = 300
 
 
 class Touched:
-    """`given` says where the checkout is and which of its files are the product, and what to write to."""
+    """`given` says where the checkout and our own files in it are, which files are the product, and where to write."""
 
     _open, _write, _close = staticmethod(os.open), staticmethod(os.write), staticmethod(os.close)
     _flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
@@ -46,7 +46,7 @@ class Touched:
     def __init__(self, given: dict[str, Any]) -> None:
         self._top, self._log = given["top"], given["log"]
         self._product = {os.path.join(self._top, path) for path in given["product"]}
-        self._task = os.path.join(self._top, ".mngr", "")
+        self._task = os.path.join(given["task"], "")
         self._installed = tuple(
             {os.path.realpath(path) + os.sep for path in (sys.prefix, sys.base_prefix, *sysconfig.get_paths().values())}
         )

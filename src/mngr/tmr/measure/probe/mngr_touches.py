@@ -18,7 +18,7 @@ pytest_cmdline_main = probe.pytest_cmdline_main
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     """From before the project's code is loaded."""
     if probe.ROWS and not hasattr(early_config, "workerinput"):
-        given = {"top": probe.TOP, "log": probe.ROWS, "product": probe.JOB["product"]}
+        given = {"top": probe.TOP, "task": probe.TASK, "log": probe.ROWS, "product": probe.JOB["product"]}
         mngr_children.follow(os.path.join(tempfile.mkdtemp(), "start"), "mngr_touched", given)
         early_config.pluginmanager.register(Touches(given), "mngr-touches-active")
 
