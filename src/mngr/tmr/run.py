@@ -63,6 +63,7 @@ class TestRun:
             environment=settings.environment._replace(hides=not self._knows_of_tests()),
             at_once=max(1, settings.max_jobs) if self.pool is None else self.pool.room_for_jobs,
             pool=self.pool,
+            base=self.request.base,
             # The engine sees to it by itself, and lets a measurement that has begun come to its end.
             stop_asked=lambda: run.stop_asked and not self._in_engine,
         )

@@ -12,8 +12,9 @@ from mngr.agent import sandbox
 from mngr.errors import MngrError
 from mngr.system import files
 from mngr.system.process import join, quote
-from mngr.tmr.measure import rows
+from mngr.tmr.measure import prepared, rows
 from mngr.tmr.measure.diagnosis import advice, error_line
+from mngr.tmr.measure.prepared import PreparedFiles
 from mngr.tmr.measure.rows import Rows
 
 EMPTY, USER = "empty", "user"
@@ -22,19 +23,18 @@ _DRIVER = os.path.join(os.path.dirname(__file__), "measurement.sh")
 _LOG_MAX = 1_000_000
 _COMPILED = (".c", ".cc", ".cpp", ".cxx", ".h", ".hpp", ".rs", ".go", ".java", ".kt", ".swift", ".zig", ".hs", ".ml")
 
-_KEPT = (*sandbox.VARIABLES, "MNGR_AGENT_INDEX")
+# By its id, what a test leaves running is found and ended.
+_KEPT = (*sandbox.VARIABLES, "MNGR_AGENT_INDEX", "MNGR_AGENT_ID")
 
 
 class Shell(NamedTuple):
-    """A step that is a shell command line. One that `must` succeed ends the job when it fails."""
+    """A step that is a shell command line."""
 
     name: str
     command: str
-    must: bool = False
 
     def text(self, environment: SuiteEnvironment) -> str:
-        line = f"run() {{\n{self.command}\n}}\nstep {self.name}"
-        return line + (" || exit 0\n" if self.must else "\n")
+        return f"run() {{\n{self.command}\n}}\nstep {self.name}\n"
 
     def job(self, environment: SuiteEnvironment) -> dict[str, Any]:
         return {}
@@ -199,20 +199,29 @@ class SuiteEnvironment(NamedTuple):
     sandbox: str = ""
 
 
-def script(environment: SuiteEnvironment, wanted: Measurement) -> dict[str, bytes]:
-    """The files of a measurement: `job.sh`, which runs its steps at the top of a checkout, and what each is to
-    do."""
-    given = {"kept": [*_KEPT, *environment.env], "linked": sandbox.TOOLS, "home_of_tests": [environment.home]}
-    text = "".join(f"{name}={quote(' '.join(words))}\n" for name, words in given.items())
-    text += files.content(_DRIVER).decode()
+def script(
+    environment: SuiteEnvironment, wanted: Measurement, given: PreparedFiles | None = None, *, keeps: bool = False
+) -> dict[str, bytes]:
+    """The files of a measurement: `job.sh`, which runs its steps at the top of a checkout, and what each is to do. The
+    copy is prepared by the files that are `given`, or with what it `keeps` for others."""
+    words = {"kept": [*_KEPT, *environment.env], "linked": sandbox.TOOLS, "home_of_tests": [environment.home]}
+    text = "".join(f"{name}={quote(' '.join(each))}\n" for name, each in words.items())
+    text += f"elsewhere={quote(_elsewhere(environment))}\n{files.content(_DRIVER).decode()}"
     found: dict[str, bytes] = {}
     if environment.prepare:
-        text += Shell("prepare", environment.prepare, must=not wanted.anyway).text(environment)
+        text += prepared.step(environment.prepare, must=not wanted.anyway, given=given, keeps=keeps)
     for step in wanted.steps:
         text += step.text(environment)
         if job := step.job(environment):
             found[f"{step.name}.json"] = json.dumps(job).encode()
     return {**found, "job.sh": (text + "exit 0\n").encode()}
+
+
+def _elsewhere(environment: SuiteEnvironment) -> str:
+    """Directories, beside those of PATH, where what `prepare` makes would not be in further copies: what belongs to the
+    Python of the tests, and in a sandbox what only this agent has."""
+    runner = os.path.dirname(next(iter(environment.test_command.split()), ""))
+    return ":".join([*([runner] if os.path.isabs(runner) else []), *(["/tmp"] if environment.sandbox else [])])
 
 
 def read(environment: SuiteEnvironment, wanted: Measurement, directory: str, ended: Ended) -> MeasurementResult:

@@ -1,7 +1,8 @@
 # The beginning of every measurement, in a fresh copy of the code: a clean environment, and what its steps call. Above it
-# are set: `kept`, the names of variables that tests get; `linked`, the paths below the user's home that tests get; and
-# `home_of_tests`, which is `empty` or `user`.
+# are set: `kept`, the names of variables that tests get; `linked`, the paths below the user's home that tests get;
+# `home_of_tests`, which is `empty` or `user`; and `elsewhere`, directories outside that `prepare` is not to write to.
 starts_max=50 # of one pytest that tests keep ending
+kept_min=2 # seconds that `prepare` takes, at least, where what it makes is kept
 
 out=$MNGR_ARTIFACTS_DIR
 MNGR_TMR_TOP=$(pwd -P)
@@ -74,4 +75,71 @@ untouched() {
     [ -z "$(find . .git/config .git/hooks \
         \( -path ./.mngr/task/artifacts -o -name .git -o -name '.*_cache' -o -name .hypothesis \) -prune \
         -o ! -type d -cnewer "$task/job/mark" -print 2>/dev/null | head -n 1)" ]
+}
+
+# Of `prepare`, what it read of the code and what it made: see docs/design/031-measuring-once.md
+code() { find . \( -path ./.git -o -path ./.mngr/task \) -prune -o "$@"; }
+watch_prepare() {
+    watched=$task/prepared
+    mkdir -p "$watched"
+    : >"$watched/control"
+    # Whoever reads a file gives it a later date of access, where that is older than its change.
+    code -type f -exec touch -c -a -t 200001010000 {} +
+    touch -a -t 200001010000 "$watched/control"
+    touch -t 200006010000 "$watched/old"
+    cp --reflink=auto "$watched/control" "$watched/copy" 2>/dev/null || cp "$watched/control" "$watched/copy"
+    touch -t 203701010000 .git/index # so that git need not read what it knows
+    stamp=$(date -u +%Y%m%d%H%M.%S)
+    started=$(date +%s)
+    : >"$watched/begun"
+    until touch "$watched/later" && [ -n "$(find "$watched/later" -newer "$watched/begun")" ]; do :; done
+}
+made() {
+    code ! -path . -cnewer "$watched/begun" "$@"
+    [ ! -d "$task/home" ] || find ./.mngr/task/home -cnewer "$watched/begun" "$@"
+}
+# not_kept: why the next copy has to be prepared by itself; empty if what this one has is all there is
+not_kept() {
+    if [ $(($(date +%s) - started)) -lt $kept_min ]; then echo "it takes less than $kept_min s"; fi
+    if [ -z "$(made ! -type d -print | head -n 1)" ]; then echo 'it makes no files in its copy'; fi
+    if [ -n "$(git ls-files -d | head -n 1)" ]; then echo 'it deletes files of the code'; fi
+    set -- .git/HEAD .git/config .git/hooks .git/info .git/modules .git/packed-refs .git/refs
+    if [ -n "$(find "$@" -cnewer "$watched/begun" 2>/dev/null)" ] || ! git diff --cached --quiet; then
+        echo 'it changes the repository'
+    fi
+    if [ ! -r /proc/self/environ ]; then
+        echo 'the processes that it left cannot be listed here'
+    elif (unset MNGR_TMR_TOP; cat /proc/[0-9]*/environ 2>/dev/null | tr '\0' '\n' | grep -qxF "MNGR_TMR_TOP=$(pwd -P)"); then
+        echo 'it leaves a process'
+    fi
+    (
+        IFS=: places=$elsewhere:$PATH:$HOME/.local/bin
+        for place in $places; do
+            case $place in '' | "$MNGR_TMR_TOP"/*) continue ;; esac
+            for name in "$place" "$place"/../lib*/python3*/*-packages "$place"/../lib/node_modules; do
+                find "$name/" -mindepth 1 -maxdepth 1 ! -name __pycache__ -cnewer "$watched/begun" 2>/dev/null |
+                    sed -n '1s/^/it writes /p'
+            done
+        done
+    )
+}
+keep_prepared() {
+    touch .git/index
+    not_kept >"$out/prepared.not"
+    [ ! -s "$out/prepared.not" ] || return 0
+    code -type f -anewer "$watched/old" -print0 >"$out/prepared.read"
+    made -print0 >"$out/prepared.made"
+    tar --null --no-recursion -T "$out/prepared.made" -cf "$out/prepared.tar" || return 0
+    find "$watched/control" -anewer "$watched/old" >"$out/prepared.sees"
+    echo "$(git hash-object --no-filters "$out/prepared.tar") $stamp" >"$out/prepared.is"
+}
+# use_prepared DIGEST STAMP: put there what `prepare` made in an earlier copy, later than the code as it was there
+use_prepared() {
+    [ "$(git hash-object --no-filters "$task/job/prepared.tar")" = "$1" ] || return 1
+    TZ=UTC0 code -type f -exec touch -c -m -t "$2" {} +
+    tar -xpf "$task/job/prepared.tar" || exit 1
+    rm -f "$task/job/prepared.tar"
+    git update-index -q --refresh >/dev/null 2>&1
+    echo 'as it was made at the base: nothing that `prepare` reads is changed' >"$out/prepare.log"
+    echo 0 >"$out/prepare.exit"
 }

@@ -28,6 +28,7 @@ from mngr.system.interrupts import Terminated, held, others_ended
 from mngr.system.waiting import Deadline
 from mngr.tmr.measure.measurement import (
     PROBE,
+    USER,
     Ended,
     Measurement,
     MeasurementResult,
@@ -36,6 +37,7 @@ from mngr.tmr.measure.measurement import (
     read,
     script,
 )
+from mngr.tmr.measure.prepared import ARCHIVE, Place, Places
 from mngr.transfer import create
 
 ROLE = "job"
@@ -67,8 +69,10 @@ class Measurer:
         at_once: int,
         stop_asked: Callable[[], bool] = lambda: False,
         pool: HostPool | None = None,
+        base: str = "",
     ) -> None:
-        """With a pool, the agents are made on its hosts."""
+        """With a pool, the agents are made on its hosts. What `[tmr] prepare` makes at the `base` is kept for further
+        copies on this machine."""
         self._pool = pool
         self._fleet, self._run, self._repo, self._directory = fleet, run, repo, directory
         self.environment = environment
@@ -76,6 +80,10 @@ class Measurer:
         self._places = threading.BoundedSemaphore(at_once)
         self._stop_asked = stop_asked
         self._git = Git.of_user(repo)
+        room = os.path.join(fleet.local.host.dir, "clones")
+        hidden = environment.sandbox and environment.home == USER  # its home is that of one agent
+        keeps = environment.prepare and base and run is not None and pool is None and not hidden
+        self._copies = Places(self._git, base, room, at_once) if keeps else None
         self._turn = threading.Lock()
         self._turns: dict[str, threading.Lock] = {}
         self._left: dict[str, Agent] = {}
@@ -141,6 +149,8 @@ class Measurer:
         self._left.clear()
         for agent in self._agents():
             self._remove(agent)
+        if self._copies is not None:
+            self._copies.forget()
 
     def _agents(self) -> list[Agent]:
         labels = {"mngr-run": self._id, "mngr-role": ROLE}
@@ -168,36 +178,54 @@ class Measurer:
         return read(self.environment, wanted, directory, ended)
 
     def _taken(self, key: str, wanted: Measurement) -> MeasurementResult:
-        name = f"{wanted.label}-{key[:8]}"
+        left = self._left.pop(key, None)
+        with self._host(left) as host, self._place(left) as place:
+            if place is not None and self._copies is not None and self._copies.worth_preparing(place, wanted.commit):
+                base = Measurement("prepared", self._copies.base, [])
+                self._run_at(self._key(base), base, host, place, None)
+            return self._run_at(key, wanted, host, place, left)
+
+    def _run_at(
+        self, key: str, wanted: Measurement, host: str, place: Place | None, left: Agent | None
+    ) -> MeasurementResult:
+        name = f"{wanted.label}-{key[:8]}" + (f"-{os.path.basename(place.path)}" if not wanted.steps and place else "")
         target = os.path.join(self._directory, name)
         agent: Agent | None = None
-        left = self._left.pop(key, None)
-        with self._host(left) as host:
-            began = time.monotonic()
-            try:
-                with self._places:
-                    if self._stop_asked():
-                        raise StopAsked
-                    began = time.monotonic()
-                    tree_removal.remove_tree(target)
-                    agent = left or self._start(key, wanted, name, host)
-                    problem, timed_out = self._wait(agent)
-                    ended = Ended(round(time.monotonic() - began, 3), problem, timed_out)
-                # While the next one runs.
-                agent.pull_artifacts(target)
-            except MngrError as error:
-                if self._pool is None or isinstance(error, StopAsked) or self._pool.answers(host):
-                    raise
-                ended = Ended(round(time.monotonic() - began, 3), f"its host was lost: {error.message}")
-            finally:
-                if agent is not None:
-                    self._remove(agent)
+        began = time.monotonic()
+        try:
+            with self._places:
+                if self._stop_asked():
+                    raise StopAsked
+                began = time.monotonic()
+                tree_removal.remove_tree(target)
+                agent = left or self._start(key, wanted, name, host, place)
+                problem, timed_out = self._wait(agent)
+                ended = Ended(round(time.monotonic() - began, 3), problem, timed_out)
+            # While the next one runs.
+            agent.pull_artifacts(target)
+        except MngrError as error:
+            if self._pool is None or isinstance(error, StopAsked) or self._pool.answers(host):
+                raise
+            ended = Ended(round(time.monotonic() - began, 3), f"its host was lost: {error.message}")
+        finally:
+            if agent is not None:
+                self._remove(agent)
         result = read(self.environment, wanted, target, ended)
+        if place is not None and self._copies is not None and self._keeps(wanted, place):
+            self._copies.learn(place, target)
         facts = {"label": wanted.label, "directory": name, "commit": wanted.commit, **ended._asdict()}
         if not result.lost:
             self._results[key] = facts
         self._note("measured", key=key, lost=result.lost, **facts)
         return result
+
+    def _place(self, left: Agent | None) -> AbstractContextManager[Place | None]:
+        """Where the copy is made; none if that is wherever `create` says."""
+        return self._copies.one() if self._copies is not None and left is None else nullcontext(None)
+
+    def _keeps(self, wanted: Measurement, place: Place) -> bool:
+        """Whether what this measurement's `prepare` makes is kept: the first of the base at this place."""
+        return self._copies is not None and place.files is None and wanted.commit == self._copies.base
 
     def _host(self, left: Agent | None) -> AbstractContextManager[str]:
         """The host of a measurement: empty is this machine."""
@@ -205,21 +233,27 @@ class Measurer:
             return nullcontext("")
         return self._pool.job("" if left is None or left.site.is_local else left.site.name)
 
-    def _start(self, key: str, wanted: Measurement, name: str, host: str) -> Agent:
+    def _start(self, key: str, wanted: Measurement, name: str, host: str, place: Place | None) -> Agent:
         """The script stays beside the results: what was run, to the letter."""
-        place = os.path.join(self._directory, f"{name}.job")
-        tree_removal.remove_tree(place)
-        files.make_private_dir(place)
-        for file, data in script(self.environment, wanted).items():
-            files.write_atomic(os.path.join(place, file), data)
+        job = os.path.join(self._directory, f"{name}.job")
+        tree_removal.remove_tree(job)
+        files.make_private_dir(job)
+        given = self._copies.fitting(place, wanted.commit) if self._copies is not None and place is not None else None
+        keeps = place is not None and self._keeps(wanted, place)
+        for file, data in script(self.environment, wanted, given, keeps=keeps).items():
+            files.write_atomic(os.path.join(job, file), data)
+        uploads = [(job, ".mngr/task/job"), (PROBE, ".mngr/task/job/probe")]
+        uploads += [(given.archive, f".mngr/task/job/{ARCHIVE}")] if given is not None else []
         agent = f"{self._id}-job-{wanted.label}"[: _NAME_MAX - 7] + "-" + os.urandom(3).hex()
-        self._note("measuring", key=key, label=wanted.label, agent=agent, **({"host": host} if host else {}))
+        more = {**({"host": host} if host else {}), **({"prepared": given.digest} if given is not None else {})}
+        self._note("measuring", key=key, label=wanted.label, agent=agent, **more)
         site = self._pool.site(host) if self._pool is not None else self._fleet.local
         request = create.request_for(
             self._fleet.local,
             agent,
             command="sh .mngr/task/job/job.sh",
             source=self._repo,
+            target=place.path if place is not None else None,
             transfer="git-mirror",
             branch=f"{wanted.commit}:mngr-job/{agent}",
             unclean="exclude",
@@ -228,7 +262,7 @@ class Measurer:
             env=self.environment.env,
             labels={"mngr-run": self._id, "mngr-role": ROLE, _KEY: key},
             extra_paths=self.environment.extra_paths,
-            uploads=((place, ".mngr/task/job"), (PROBE, ".mngr/task/job/probe")),
+            uploads=tuple(uploads),
         )
         (made,) = create.create(site, [request])
         if isinstance(made, MngrError):
