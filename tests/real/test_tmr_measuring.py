@@ -9,7 +9,7 @@ import mngr
 from mngr.mapreduce.run import Run
 from mngr.tmr.measure.measurement import Measurement, MeasurementResult, Pytest, SuiteEnvironment
 from mngr.tmr.measure.measurer import Measurer
-from tests.support.tmr import NO_CHANGE, Project
+from tests.support.tmr import NO_CHANGE, PRODUCT, Project
 from tests.support.user import User
 
 pytestmark = pytest.mark.timeout(300)
@@ -41,7 +41,7 @@ class Measured:
     def prepared(self) -> int:
         return len(self.log.read_text().split()) if self.log.exists() else 0
 
-    def measurer(self, user: User) -> Measurer:
+    def measurer(self, user: User, at_once: int = 1) -> Measurer:
         place = Path(self.project.repo) / ".mngr" / "runs" / "m"
         place.mkdir(parents=True)
         environment = SuiteEnvironment(
@@ -57,7 +57,7 @@ class Measured:
             repo=str(user.repo),
             directory=jobs,
             environment=environment,
-            at_once=1,
+            at_once=at_once,
             base=self.base,
         )
 
@@ -115,6 +115,24 @@ def test_nothing_that_an_agent_leaves_is_seen_by_the_next_measurement(user: User
     finally:
         measurer.reap()
     assert not list(runs.glob("*/jobs/*/prepared.tar")), "what was made stays after the run"
+
+
+def test_a_place_that_has_nothing_yet_gets_what_the_base_makes_there(user: User) -> None:
+    made = Measured(user)
+    measurer = made.measurer(user, at_once=2)
+    steps = [Pytest("test", paths=["tests/test_calc.py", "tests/test_ready.py"])]
+    commits = [made.base]
+    for number in range(4):
+        made.project.write("calc.py", PRODUCT + f"\n\nX = {number}\n")
+        commits.append(made.project.commit("another product"))
+    first, *others = [Measurement(f"m{at}", commit, steps) for at, commit in enumerate(commits)]
+    try:
+        facts = {"test_add": "passed", "test_sub": "failed", "test_mul": "failed", "test_ready": "passed"}
+        assert outcomes(measurer.take(first)) == facts and made.prepared == 1
+        assert [outcomes(done) for done in measurer.take_all(others)] == [facts] * 4
+        assert made.prepared == 2
+    finally:
+        measurer.reap()
 
 
 def test_a_run_makes_as_many_copies_ready_as_it_measures_at_a_time(user: User) -> None:

@@ -26,6 +26,7 @@ from mngr.system import files, tree_removal
 from mngr.system.git import Git
 from mngr.system.interrupts import Terminated, held, others_ended
 from mngr.system.waiting import Deadline
+from mngr.tmr.measure import prepared
 from mngr.tmr.measure.measurement import (
     PROBE,
     USER,
@@ -83,6 +84,7 @@ class Measurer:
         room = os.path.join(fleet.local.host.dir, "clones")
         hidden = environment.sandbox and environment.home == USER  # its home is that of one agent
         keeps = environment.prepare and base and run is not None and pool is None and not hidden
+        self._base = base
         self._copies = Places(self._git, base, room, at_once) if keeps else None
         self._turn = threading.Lock()
         self._turns: dict[str, threading.Lock] = {}
@@ -149,8 +151,7 @@ class Measurer:
         self._left.clear()
         for agent in self._agents():
             self._remove(agent)
-        if self._copies is not None:
-            self._copies.forget()
+        prepared.remove_archives(self._directory)
 
     def _agents(self) -> list[Agent]:
         labels = {"mngr-run": self._id, "mngr-role": ROLE}
@@ -180,8 +181,8 @@ class Measurer:
     def _taken(self, key: str, wanted: Measurement) -> MeasurementResult:
         left = self._left.pop(key, None)
         with self._host(left) as host, self._place(left) as place:
-            if place is not None and self._copies is not None and self._copies.worth_preparing(place, wanted.commit):
-                base = Measurement("prepared", self._copies.base, [])
+            if place is not None and place.is_behind(wanted.commit):
+                base = Measurement("prepared", self._base, [])
                 self._run_at(self._key(base), base, host, place, None)
             return self._run_at(key, wanted, host, place, left)
 
@@ -211,8 +212,8 @@ class Measurer:
             if agent is not None:
                 self._remove(agent)
         result = read(self.environment, wanted, target, ended)
-        if place is not None and self._copies is not None and self._keeps(wanted, place):
-            self._copies.learn(place, target)
+        if place is not None and place.keeps(wanted.commit) and (why := place.learn(target)):
+            self._note("decision", what="`[tmr] prepare` is run in each copy", because=why)
         facts = {"label": wanted.label, "directory": name, "commit": wanted.commit, **ended._asdict()}
         if not result.lost:
             self._results[key] = facts
@@ -222,10 +223,6 @@ class Measurer:
     def _place(self, left: Agent | None) -> AbstractContextManager[Place | None]:
         """Where the copy is made; none if that is wherever `create` says."""
         return self._copies.one() if self._copies is not None and left is None else nullcontext(None)
-
-    def _keeps(self, wanted: Measurement, place: Place) -> bool:
-        """Whether what this measurement's `prepare` makes is kept: the first of the base at this place."""
-        return self._copies is not None and place.files is None and wanted.commit == self._copies.base
 
     def _host(self, left: Agent | None) -> AbstractContextManager[str]:
         """The host of a measurement: empty is this machine."""
@@ -238,8 +235,8 @@ class Measurer:
         job = os.path.join(self._directory, f"{name}.job")
         tree_removal.remove_tree(job)
         files.make_private_dir(job)
-        given = self._copies.fitting(place, wanted.commit) if self._copies is not None and place is not None else None
-        keeps = place is not None and self._keeps(wanted, place)
+        given = place.given(wanted.commit) if place is not None else None
+        keeps = place is not None and place.keeps(wanted.commit)
         for file, data in script(self.environment, wanted, given, keeps=keeps).items():
             files.write_atomic(os.path.join(job, file), data)
         uploads = [(job, ".mngr/task/job"), (PROBE, ".mngr/task/job/probe")]

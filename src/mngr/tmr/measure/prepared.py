@@ -17,6 +17,7 @@ from mngr.system.process import quote
 from mngr.tmr.branch.objects import Objects
 
 ARCHIVE = "prepared.tar"
+_QUICK = "it takes less"  # than it costs to keep
 _PLAIN = ("100644", "100755")
 _OF_GIT = (".gitattributes", ".gitmodules")
 # While `prepare` is watched, the dates of access are no change for git, which would read all files to be sure.
@@ -42,25 +43,45 @@ class PreparedFiles(NamedTuple):
 class Place:
     """Where one copy after another is made, since what `prepare` makes often names its own path."""
 
-    def __init__(self, path: str) -> None:
-        self.path = path
+    def __init__(self, places: Places, path: str) -> None:
+        self._places, self.path = places, path
         self.files: PreparedFiles | None = None
+
+    def given(self, commit: str) -> PreparedFiles | None:
+        """What can be put into a copy of this commit here."""
+        return self.files if self.files is not None and self.files.fits(self._places.git, commit) else None
+
+    def keeps(self, commit: str) -> bool:
+        """Whether what is made in a copy of this commit is to be kept: the first of the base."""
+        return self.files is None and commit == self._places.base
+
+    def is_behind(self, commit: str) -> bool:
+        """Whether the base should be prepared here first, as it was elsewhere, for a copy of this commit."""
+        if self.files is not None or commit == self._places.base:
+            return False
+        known = self._places.known()
+        return known is not None and known.fits(self._places.git, commit)
+
+    def learn(self, directory: str) -> str:
+        """Take what a measurement of the base has left in its directory. Says why nothing can be kept, once."""
+        self.files = read(directory, self._places.base)
+        lines = files.content(os.path.join(directory, "prepared.not")).decode(errors="replace").splitlines()
+        return self._places.give_up(lines[0]) if lines else ""
 
 
 class Places:
-    """As many as there are measurements at a time; thread-safe. `why_not` says why nothing is kept in any of them."""
+    """As many as there are measurements at a time; thread-safe. After somebody gave up, there is none."""
 
     def __init__(self, git: Git, base: str, room: str, count: int) -> None:
-        self._git, self.base, self.why_not = git, base, ""
+        self.git, self.base = git, base
         name = f"measuring-{os.urandom(4).hex()}"
-        self._free = [Place(os.path.join(room, f"{name}-{number + 1}")) for number in range(count)]
-        self._all = tuple(self._free)
-        self._changed = threading.Condition()
+        self._all = tuple(Place(self, os.path.join(room, f"{name}-{number + 1}")) for number in range(count))
+        self._free, self._changed, self._why_not = list(self._all), threading.Condition(), ""
 
     @contextmanager
     def one(self) -> Iterator[Place | None]:
         """A free place, one with prepared files first; none if that is of no use."""
-        if self.why_not:
+        if self._why_not:
             yield None
             return
         with self._changed:
@@ -75,28 +96,20 @@ class Places:
                 self._free.append(place)
                 self._changed.notify()
 
-    def fitting(self, place: Place, commit: str) -> PreparedFiles | None:
-        """What can be put into a copy of this commit at this place."""
-        return place.files if place.files is not None and place.files.fits(self._git, commit) else None
+    def known(self) -> PreparedFiles | None:
+        return next((place.files for place in self._all if place.files is not None), None)
 
-    def worth_preparing(self, place: Place, commit: str) -> bool:
-        """Whether the base should be prepared at this place first, as it was at others, for a copy of this commit."""
-        known = next((other.files for other in self._all if other.files is not None), None)
-        return place.files is None and commit != self.base and known is not None and known.fits(self._git, commit)
+    def give_up(self, why: str) -> str:
+        """What somebody should know of it: nothing more than once."""
+        with self._changed:
+            told, self._why_not = self._why_not, why
+        return "" if told or why.startswith(_QUICK) else why
 
-    def learn(self, place: Place, directory: str) -> None:
-        """Take what a measurement of the base has left in its directory."""
-        place.files = read(directory, self.base)
-        if place.files is None:
-            lines = files.content(os.path.join(directory, "prepared.not")).decode(errors="replace").splitlines()
-            self.why_not = next(iter(lines), "")
 
-    def forget(self) -> None:
-        """Remove all archives."""
-        for place in self._all:
-            if place.files is not None:
-                tree_removal.remove_tree(place.files.archive)
-                place.files = None
+def remove_archives(jobs: str) -> None:
+    """Remove what was kept by the measurements whose directories are here."""
+    for name in os.listdir(jobs) if os.path.isdir(jobs) else ():
+        tree_removal.remove_tree(os.path.join(jobs, name, ARCHIVE))
 
 
 def read(directory: str, commit: str) -> PreparedFiles | None:
