@@ -40,7 +40,7 @@ def test_a_command_has_its_own_input_output_environment_and_directory(server: Mo
         process.stdin.drain()
         answer([process.stdout.read(), process.stderr.read(), process.wait()])
         answer(run(box, "no-such-program")[2])
-        box.terminate()
+        box.terminate(wait=True)
         """,
     )
     assert first == ["/etc\nthere\nof the sandbox\ncommand\none\ntwo\n", "bad\n", 7]
@@ -67,7 +67,7 @@ def test_a_command_carries_any_bytes_both_ways_while_it_runs(server: ModalServer
         process.stdin.write_eof()
         process.stdin.drain()
         answer(b"".join(back) == data and process.wait() == 0)
-        box.terminate()
+        box.terminate(wait=True)
         """,
     )
     assert echoed == [0, 255, 10] and same
@@ -96,7 +96,7 @@ def test_a_command_with_a_terminal_is_interactive(server: ModalServer) -> None:
         process.stdin.write(b"exit\\n")
         process.stdin.drain()
         answer(screen + "".join(output))
-        box.terminate()
+        box.terminate(wait=True)
         """,
     )
     assert code == 0 and "/dev/pts/" in output and "24 80" in output and "hello you" in output
@@ -122,7 +122,7 @@ def test_sandboxes_are_found_by_tags_name_and_id(server: ModalServer) -> None:
         except modal.exception.AlreadyExistsError as error:
             answer("already running" in str(error))
         for box in (one, two, other):
-            box.terminate()
+            box.terminate(wait=True)
         answer(listed(mngr="fleet-1") == set())
         try:
             modal.Sandbox.from_name("mngr", "one")
@@ -142,7 +142,7 @@ def test_a_sandbox_starts_from_a_snapshot_with_what_was_changed_and_removed(serv
         run(box, "sh", "-c", "rm -r /usr/share/doc; mkdir /usr/share/doc")
         image = box.snapshot_filesystem()
         run(box, "sh", "-c", "echo later > /root/file")
-        box.terminate()
+        box.terminate(wait=True)
         two = sandbox(image=modal.Image.from_id(image.object_id))
         show = "cat /root/file; ls -d /srv/x /etc/hostname; ls /usr/share/doc | wc -l"
         answer(run(two, "sh", "-c", show)[0])
@@ -174,7 +174,7 @@ def test_a_sandbox_sees_nothing_of_the_machine_or_of_other_sandboxes(server: Mod
             cut = sandbox(block_network=True)
             answer(run(cut, "sh", "-c", "cut -d: -f1 /proc/net/dev | tail -n +3")[0].split())
             for box in (one, two, cut):
-                box.terminate()
+                box.terminate(wait=True)
             """,
         )
     finally:
@@ -191,7 +191,7 @@ def test_the_end_of_a_sandbox_ends_all_that_runs_in_it(server: ModalServer) -> N
         box = sandbox()
         run(box, "tmux", "new-session", "-d", "sleep 7654321")
         process = box.exec("sleep", "7654321")
-        box.terminate()
+        box.terminate(wait=True)
         answer(box.poll())
         try:
             box.exec("true")
@@ -263,7 +263,7 @@ def test_a_command_ends_after_its_time(server: ModalServer) -> None:
         answer(process.wait())
         wait = "for try in $(seq 600); do pgrep -f '[s]leep 7654322' || exit 0; sleep 0.1; done; exit 1"
         answer(run(box, "sh", "-c", wait)[2])
-        box.terminate()
+        box.terminate(wait=True)
         """,
     )
     assert code in (-1, 137)  # the client's own deadline, or the server's
@@ -293,7 +293,7 @@ def test_a_volume_is_shared_and_a_port_is_reachable(server: ModalServer) -> None
             except OSError:
                 time.sleep(0.1)
         for box in (one, two):
-            box.terminate()
+            box.terminate(wait=True)
         """,
     )
     assert seen == text == "shared\n" and tunnel == ["127.0.0.1", port]
@@ -306,7 +306,7 @@ def test_a_sandbox_with_a_gpu_uses_the_calls_of_the_first_generation(server: Mod
         box = sandbox(gpu="T4", name="with-gpu")
         answer(box.object_id)
         answer(run(modal.Sandbox.from_id(box.object_id), "echo", "there")[0])
-        box.terminate()
+        box.terminate(wait=True)
         """,
     )
     assert output == "there\n"
@@ -321,7 +321,7 @@ def test_ten_sandboxes_run_at_once(server: ModalServer) -> None:
         def work(number):
             box = sandbox(name=f"many-{number}", tags={"many": "yes"})
             output = run(box, "sh", "-c", f"echo {number} > /root/number; sleep 1; cat /root/number")[0]
-            box.terminate()
+            box.terminate(wait=True)
             return output
         with ThreadPoolExecutor(10) as pool:
             answer(list(pool.map(work, range(10))))
@@ -368,7 +368,7 @@ def test_a_sandbox_ends_while_commands_are_started_in_it(server: ModalServer) ->
             for thread in threads:
                 thread.start()
             time.sleep(0.5)
-            box.terminate()
+            box.terminate(wait=True)
             ended.append(box.poll())
             for thread in threads:
                 thread.join()

@@ -38,7 +38,7 @@ def test_a_sandbox_over_the_quota_is_refused_and_not_created(server: ModalServer
             answer(str(error))
         box = sandbox()
         answer(run(box, "true")[2])
-        box.terminate()
+        box.terminate(wait=True)
         """,
     )
     assert kind == "ResourceExhaustedError" and "quota of this workspace" in text and worked == 0
@@ -55,7 +55,7 @@ def test_a_workspace_runs_no_more_sandboxes_than_it_may() -> None:
                 sandbox()
             except modal.exception.ResourceExhaustedError as error:
                 answer(str(error))
-            boxes.pop().terminate()
+            boxes.pop().terminate(wait=True)
             boxes.append(sandbox())
             answer(len(list(modal.Sandbox.list(app_id=app.app_id))))
             """,
@@ -75,7 +75,7 @@ def test_a_command_waits_for_a_sandbox_that_starts_slowly(server: ModalServer) -
         output = run(box, "echo", "there")[0]
         answer([created, time.monotonic() - began])
         answer(output)
-        box.terminate()
+        box.terminate(wait=True)
         """,
     )
     assert output == "there\n" and seconds[1] >= 2.0 > seconds[0] / 10
@@ -123,7 +123,7 @@ def test_output_is_complete_although_its_stream_is_dropped(server: ModalServer) 
         output = process.stdout.read()
         said = run(box, "sha256sum", "/root/all")[0].split()[0]
         answer(hashlib.sha256(output).hexdigest() == said)
-        box.terminate()
+        box.terminate(wait=True)
         """,
     )
     assert same
@@ -144,7 +144,7 @@ def test_input_is_written_once_although_an_answer_is_lost(server: ModalServer) -
         process.stdin.write_eof()
         process.stdin.drain()
         answer(process.stdout.read())
-        box.terminate()
+        box.terminate(wait=True)
         """,
     )
     assert output == "one\ntwo\n"
@@ -153,7 +153,7 @@ def test_input_is_written_once_although_an_answer_is_lost(server: ModalServer) -
 def test_one_sandbox_is_created_although_the_answer_is_lost(server: ModalServer) -> None:
     server.drop("SandboxCreateV2")
     before = len(server.sandboxes())
-    client(server, "sandbox().terminate()")
+    client(server, "sandbox().terminate(wait=True)")
     assert len(server.sandboxes()) == before + 1
 
 

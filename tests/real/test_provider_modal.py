@@ -109,6 +109,48 @@ def test_a_stopped_host_keeps_its_files_and_starts_again(user: User, server: Mod
         provider.start(host)
 
 
+def test_a_stopped_host_and_a_snapshot_do_not_expire(user: User, server: ModalServer, provider: Provider) -> None:
+    host = provider.create(HostRequest("box"), lambda text: None).name
+    shell(user, provider, host, "echo kept > ~/file")
+    image = provider.snapshot(host, "any")
+    provider.stop(host)
+    server.pass_time(400 * 86400)
+    provider.start(host)  # at once: the name of the old sandbox has to be free
+    assert shell(user, provider, host, "cat ~/file") == "kept\n"
+    other = provider.create(HostRequest("other", snapshot=image), lambda text: None).name
+    assert shell(user, provider, other, "cat ~/file") == "kept\n"
+
+
+@pytest.mark.parametrize("lines", ["", 'ENTRYPOINT ["/bin/false"]\n', 'CMD ["/bin/true"]\n'])
+def test_an_image_runs_our_command_whatever_its_own_is(user: User, provider: Provider, lines: str) -> None:
+    (user.repo / "Dockerfile").write_text(f"FROM debian:12\n{lines}")
+    host = provider.create(HostRequest("box", image="./Dockerfile"), lambda text: None).name
+    assert shell(user, provider, host, "echo there") == "there\n"
+
+
+def test_a_host_sees_nothing_of_what_is_kept_of_another(user: User, server: ModalServer, provider: Provider) -> None:
+    for name in ("one", "two"):
+        provider.create(HostRequest(name), lambda text: None)
+        shell(user, provider, name, "echo mine > /mnt/mngr-kept/mine")
+    assert shell(user, provider, "two", "rm /mnt/mngr-kept/mine; ls -A /mnt/mngr-kept; ls /mnt") == "mngr-kept\n"
+    assert shell(user, provider, "one", "cat /mnt/mngr-kept/mine") == "mine\n"
+
+
+def test_the_longest_name_of_an_agent_gives_a_name_that_modal_takes(user: User, server: ModalServer) -> None:
+    name = "a" * 63
+    user.mngr("create", f"{name}@.modal", "--no-connect", "--command", "cat", timeout=120).ok()
+    assert user.state(name) == "RUNNING" and len(running(server)[0]) < 64
+
+
+@pytest.mark.parametrize(("status", "code"), [("INVALID_ARGUMENT", 1), ("NOT_FOUND", 1), ("INTERNAL", 6)])
+def test_only_an_error_of_the_network_is_to_be_tried_again(
+    user: User, server: ModalServer, status: str, code: int
+) -> None:
+    server.fail("SandboxCreate*", status, "for some reason", times=20)
+    failed = user.mngr("create", "foo@.modal", "--no-connect", "--command", "cat", timeout=120).failed(code)
+    assert "for some reason" in failed.stderr and user.agents() == []
+
+
 def test_a_command_on_a_host_carries_bytes_both_ways_and_its_exit_code(
     user: User, provider: Provider, tmp_path: Path
 ) -> None:
@@ -128,7 +170,7 @@ def test_every_option_reaches_modal(user: User, server: ModalServer) -> None:
     user.git("add", ".")
     user.git("commit", "-qm", "an image")
     options = ["cpu=0.5", "memory=512", "region=us-east", "timeout=900", "volume=cache:/cache", "secret=keys"]
-    options += ["cidr=10.0.0.0/8", "cidr=192.168.1.0/24"]
+    options += ["cidr=10.0.0.0/8", "cidr=192.168.1.0/24", "domain=api.example.com"]
     write_settings(user, f"[providers.modal]\nimage = './Dockerfile'\noptions = {options}\n")
     client(server, "modal.Secret.objects.create('keys', {'TOKEN': 'given'})")
     create(user, "--start-arg", "timeout=800")
@@ -137,7 +179,8 @@ def test_every_option_reaches_modal(user: User, server: ModalServer) -> None:
     assert (sandbox["cpu"], sandbox["memory"], sent["timeout_secs"]) == (0.5, 512, 800)
     assert sent["scheduler_placement"]["regions"] == ["us-east"]
     assert sent["network_access"]["allowed_cidrs"] == ["10.0.0.0/8", "192.168.1.0/24"]
-    assert [mount["mount_path"] for mount in sent["volume_mounts"]] == ["/cache"]
+    assert sent["network_access"]["allowed_domains"] == ["api.example.com"]
+    assert sorted(mount["mount_path"] for mount in sent["volume_mounts"]) == ["/cache", "/mnt/mngr-kept"]
     assert "FROM debian:12\nRUN echo prepared\n" in ["\n".join(one["dockerfile_commands"]) for one in server.images()]
     assert user.mngr("exec", "foo", "--", "sh", "-c", "echo $TOKEN").ok().stdout == "given\n"
     write_settings(user, '[providers.modal]\noptions = ["gpu=T4", "block_network=yes"]\n')

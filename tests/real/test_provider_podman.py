@@ -65,8 +65,24 @@ def test_a_container_ends_when_no_agent_runs_in_it_or_its_time_is_over(user: Use
     assert state(user, "w") == "STOPPED"
 
 
+def test_a_container_with_an_ended_or_a_long_waiting_agent_is_idle(user: User, engine: Containers) -> None:
+    settings = f'type = "podman"\nimage = "{IMAGE}"\nidle_stop_minutes = 0.05\nwaiting_minutes = 0.1\n'
+    add_settings(user, f"[providers.idle]\n{settings}")
+    user.mngr("create", "done@d.idle", "--new-host", "--no-connect", "--command", "echo kept > file").ok()
+    wait_for(lambda: _status(engine, "d") == "exited", "the container with the ended agent to end")
+    user.mngr("host", "start", "d.idle").ok()
+    assert user.mngr("exec", "done", "cat file").ok().stdout == "kept\n"
+    user.mngr("create", "asks@w.idle", "--new-host", "--no-connect", "--type", "scripted").ok()
+    wait_for(lambda: _status(engine, "w") == "exited", "the container with the waiting agent to end")
+    user.mngr("host", "start", "w.idle").ok()
+    asks = user.agent("asks")
+    assert (asks["state"], "limit idle_stop_minutes" in asks["state_reason"]) == ("STOPPED", True), asks
+
+
 HOUR_IS_OVER = """
-for one in /proc/[0-9]*; do tr "\\0" " " < $one/cmdline | grep -q "^sleep 3600" && kill ${one#/proc/}; done
+for one in /proc/[0-9]*; do
+  [ "$(cat $one/comm)" = sleep ] && tr "\\0" " " < $one/cmdline | grep -q "^sleep 3600" && kill ${one#/proc/}
+done
 """
 
 

@@ -10,7 +10,7 @@ import time
 from mngr.actions import find
 from mngr.actions.site import Site
 from mngr.actions.view import AgentView
-from mngr.agent import launch, limits
+from mngr.agent import launch, limits, state
 from mngr.agent.limits import Limits, LimitVerdict
 from mngr.agent.record import Record, seconds_of
 from mngr.errors import MngrError
@@ -83,6 +83,18 @@ def enforce_for_watcher(agent_id: str) -> None:
         raise
     if verdict is not None and not verdict.reason:
         sys.stdout.write(f"{verdict.seconds_left}\n")
+
+
+def is_unused(waiting_seconds: str) -> bool:
+    """Whether no agent here works, nor has waited for its user for less than this. An unknown one works."""
+    site = Site()
+    views, errors = find.listing(site)
+    if errors:
+        return False
+    latest = time.time() - float(waiting_seconds)
+    waiting = [view for view in views if view.state in (state.WAITING, state.BLOCKED)]
+    busy = [view for view in views if view.status.alive or view.state == state.UNKNOWN]
+    return all(view in waiting and view.status.since < latest for view in busy)
 
 
 def end_all(reason: str) -> None:

@@ -28,6 +28,7 @@ T = TypeVar("T")
 LOCAL = "local"
 DEFAULT_PROVIDER = "ssh"
 ANSWER_SECONDS = 15.0
+_LONGEST = 40  # of the name of an agent, in that of its host: clouds and kernels take 63 characters
 # The beginnings of what a host is made for. It is destroyed with the last agent, or at the end of the run.
 FOR_AGENT, FOR_RUN = "agent ", "run "
 
@@ -116,7 +117,8 @@ class Hosts:
         chosen = self.provider(provider)
         if pool := chosen.pool():
             return self._least_loaded(chosen, pool)
-        named = request._replace(name=f"{request.name}-{os.urandom(3).hex()}")
+        short = request.name[:_LONGEST].rstrip("-._")
+        named = request._replace(name=f"{short}-{os.urandom(3).hex()}")
         info = self.create(provider, named, progress, made_for=FOR_AGENT + request.name)
         return self.site(info.name, provider)
 

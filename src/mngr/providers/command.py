@@ -11,6 +11,7 @@ from contextlib import suppress
 from mngr.actions.site import Site
 from mngr.agent.limits import span
 from mngr.errors import MngrError, UsageError
+from mngr.providers import keeper
 from mngr.providers.provider import GONE, RUNNING, STARTING, STOPPED, UNKNOWN, HostInfo, HostRequest, SettingsProvider
 from mngr.remote import boot
 from mngr.remote.channel import Opening
@@ -21,7 +22,7 @@ from mngr.workspace.origin import ensure_machine_id
 
 LINES = ("open", "open_tty", "build", "create", "list", "stop", "start", "snapshot", "destroy")
 KEYS = frozenset({*LINES, "image", "install", "hosts", "host_dir", "connect_seconds", "network", "memory", "cpus"}) | {
-    *("pids", "max_hours", "idle_stop_minutes"),
+    *("pids", "max_hours", "idle_stop_minutes", "waiting_minutes"),
 }
 CONNECT_SECONDS = 30.0
 # How long a line may take: some download an image.
@@ -34,25 +35,19 @@ _STATES = {
     **dict.fromkeys(("exited", "stopped", "created", "configured", "paused", "dead", "succeeded", "failed"), STOPPED),
     **dict.fromkeys(("pending", "starting", "initialized", "restarting", "queued"), STARTING),
 }
-# Ends with the first process of the host: after `max` seconds, or after `idle` seconds in which no tmux server ran and
-# nobody was connected. A bracket in the pattern keeps the script from finding itself.
+# Ends with the first process of the host: after `max` seconds, or after `idle` seconds in which nobody used it. The
+# agents are stopped as a limit of their own does, with their work saved.
 _KEEPER = """\
-idle=0; end=$(($(date +%s) + {max}))
+idle=0; end=$(($(date +%s) + {max})); why="{aged}"
 while [ $(date +%s) -lt $end ]; do
-  if grep -qs "tmux: server" /proc/[0-9]*/comm || grep -qs "lib/[0-9a-f]*/[s]tart.py" /proc/[0-9]*/cmdline; then
-    idle=0
-  else
-    idle=$((idle + {step})); [ $idle -le {idle} ] || exit 0
+  if is_used; then idle=0; else
+    idle=$((idle + {step}))
+    if [ $idle -gt {idle} ]; then why="{unused}"; break; fi
   fi
   sleep {step}
 done
+ask end_all "$why"
 """
-# Stops the agents as a limit of their own does, with their work saved, before the end of the host would end them.
-_END_AGENTS = """h=$HOME; export MNGR_HOST_DIR={state}
-for l in $(ls -td "$MNGR_HOST_DIR"/lib/*/); do
-  read p < "$l/python" && exec "$p" -I -S -c "import sys; sys.path.insert(0, sys.argv[1]); \
-from mngr.actions.limits import end_all; end_all(sys.argv[2])" "$l" "{reason}"
-done"""
 _FOR_EVER = 100 * 365 * 86400
 _FIELDS = {
     "build arguments": "build_arg",
@@ -192,12 +187,15 @@ class CommandProvider(SettingsProvider):
         longest, idle = self._number("max_hours") * 3600, self._number("idle_stop_minutes") * 60
         if not idle and not longest:
             return f"exec sleep {_FOR_EVER}"
-        state = boot.state_word(self._text("host_dir"))
-        end = _END_AGENTS.format(state=state, reason=f"its host ran for {span(longest)} (limit max_hours)")
+        waiting = self._number("waiting_minutes", keeper.WAITING_MINUTES) * 60
+        aged = f"its host ran for {span(longest)} (limit max_hours)"
+        functions = keeper.functions(self._text("host_dir"), waiting)
         if not idle:
-            return f"sleep {longest:.0f}\n{end}"
+            return f'{functions}sleep {longest:.0f}\nask end_all "{aged}"\n'
         step = max(1, min(30, round(idle / 4)))
-        return _KEEPER.format(max=round(longest or _FOR_EVER), idle=round(idle), step=step) + end
+        unused = f"its host was not used for {span(idle)} (limit idle_stop_minutes)"
+        ages = {"max": round(longest or _FOR_EVER), "idle": round(idle), "step": step}
+        return functions + _KEEPER.format(aged=aged, unused=unused, **ages)
 
     def _run(
         self,

@@ -67,7 +67,9 @@ SCHEMA: Schema = {
             **dict.fromkeys(("type", "host_dir", "image", "network", "memory", "address"), TEXT),
             **dict.fromkeys(("hosts", "options", "open", "open_tty", "build", "create", "list"), ARGUMENTS),
             **dict.fromkeys(("stop", "start", "snapshot", "destroy"), ARGUMENTS),
-            **dict.fromkeys(("connect_seconds", "cpus", "gpus", "max_hours", "idle_stop_minutes"), NUMBER),
+            **dict.fromkeys(
+                ("connect_seconds", "cpus", "gpus", "max_hours", "idle_stop_minutes", "waiting_minutes"), NUMBER
+            ),
             **dict.fromkeys(("pids", "max_agents", "max_hosts"), WHOLE),
             **dict.fromkeys(("install", "autoscaling"), BOOLEAN),
             "resources": {"*": NUMBER},

@@ -1,12 +1,16 @@
-"""The first process of a sandbox with a limit: at the limit it puts the home directory into a volume of Modal, and
-ends, and with it the sandbox. The next sandbox of that host begins with what it finds there.
+"""The first process of a sandbox: at a limit it puts the home directory into a volume of Modal, in which each host has
+a directory, and ends, and with it the sandbox. The next sandbox of that host begins with what it finds there.
 
 Nobody has to be connected for that, no address has to be public, and no login is in the sandbox."""
 
 from __future__ import annotations
 
+from mngr.providers import keeper
+
 PLACE = "/mnt/mngr-kept"
-KEPT = ".tgz"
+KEPT = "home.tgz"
+_FILE = f"{PLACE}/{KEPT}"
+READY = ("sh", "-c", 'while [ -f "$0" ]; do sleep 0.1; done', _FILE)  # ends when what was kept is unpacked
 # Between saving at the latest, and Modal's own end of the sandbox.
 _MOST_SECONDS_TO_SAVE = 600.0
 
@@ -23,19 +27,15 @@ if [ -f "$kept" ]; then
 fi
 begin=$(date +%s)
 is_old() { [ $(($(date +%s) - begin)) -ge LONGEST ]; }
-is_used() { grep -qs "tmux: server" /proc/[0-9]*/comm || grep -qs "lib/[0-9a-f]*/[s]tart.py" /proc/[0-9]*/cmdline; }
 while :; do
   idle=0
   until is_old || [ $idle -gt IDLE ]; do
     sleep STEP
     if is_used; then idle=0; else idle=$((idle + STEP)); fi
   done
-  if is_old; then
-    for process in /proc/[0-9]*; do
-      if grep -qs "tmux: server" "$process/comm"; then kill "${process#/proc/}"; fi
-    done
-    sleep 1
-  fi
+  if is_old; then why="its host is as old as it may get (limit max_hours)"
+  else why="its host was not used (limit idle_stop_minutes)"; fi
+  ask end_all "$why"
   tar -C / --one-file-system -czpf "$kept.part" -- "$@"
   if [ $? -le 1 ]; then
     if is_old || ! is_used; then break; fi
@@ -47,20 +47,11 @@ sync
 _NEVER = 10**9
 
 
-def command(host: str, host_dir: str, seconds: float, idle_seconds: float) -> list[str]:
-    """What the sandbox of this host runs, if Modal ends it after `seconds`. `idle_seconds` 0: it is never idle."""
+def command(host_dir: str, seconds: float, idle_seconds: float, waiting_seconds: float) -> list[str]:
+    """What a sandbox runs that Modal ends after `seconds`. `idle_seconds` 0: it is never idle."""
     longest = seconds - min(_MOST_SECONDS_TO_SAVE, seconds / 4)
     step = max(1, min(30, round((idle_seconds or longest) / 4)))
-    script = _SCRIPT
+    script = keeper.functions(host_dir, waiting_seconds) + _SCRIPT
     for name, value in (("LONGEST", longest), ("IDLE", idle_seconds or _NEVER), ("STEP", step)):
         script = script.replace(name, f"{value:.0f}")
-    return ["sh", "-c", script, "keeper", _file(host), host_dir]
-
-
-def ready(host: str) -> list[str]:
-    """A command that ends when what was kept is unpacked."""
-    return ["sh", "-c", 'while [ -f "$0" ]; do sleep 0.1; done', _file(host)]
-
-
-def _file(host: str) -> str:
-    return f"{PLACE}/{host}{KEPT}"
+    return ["sh", "-c", script, "keeper", _FILE, host_dir]

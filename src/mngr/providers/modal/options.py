@@ -10,7 +10,7 @@ from mngr.names import suggest
 
 # Modal ends a sandbox after this time at the latest.
 LONGEST_SECONDS = 24 * 3600
-_LISTS = ("cidr", "secret", "volume")
+_LISTS = ("cidr", "domain", "secret", "volume")
 
 
 def parsed(options: Sequence[str]) -> dict[str, Any]:
@@ -27,8 +27,10 @@ def parsed(options: Sequence[str]) -> dict[str, Any]:
             why = f": {error}" if key == "cidr" else ""
             raise UsageError(f"invalid option of Modal: `{option}`", hint=f"`{key}` is {what}{why}") from None
         found[key] = [*found.get(key, ()), value] if key in _LISTS else value
-    if found.get("block_network") and found.get("cidr"):
-        raise UsageError("`block_network=yes` and `cidr` exclude each other", hint="`cidr` alone blocks all the rest")
+    for key in ("cidr", "domain"):
+        if found.get("block_network") and found.get(key):
+            hint = f"`{key}` alone blocks all the rest"
+            raise UsageError(f"`block_network=yes` and `{key}` exclude each other", hint=hint)
     return found
 
 
@@ -65,6 +67,7 @@ _OPTIONS: Mapping[str, tuple[Callable[[str], Any], str]] = {
     "region": (_name, "a name"),
     "block_network": ({"yes": True, "no": False}.__getitem__, "`yes` or `no`"),
     "cidr": (_network, "a range of addresses such as 10.0.0.0/8"),
+    "domain": (_name, "a name such as api.example.com"),
     "secret": (_name, "a name"),
     "volume": (_volume, "`NAME:PATH` with an absolute path"),
 }

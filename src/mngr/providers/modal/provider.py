@@ -10,18 +10,20 @@ from typing import Any
 
 from mngr.actions.site import Site
 from mngr.errors import NotFoundError, UsageError
+from mngr.providers.keeper import WAITING_MINUTES
 from mngr.providers.modal.options import LONGEST_SECONDS, parsed
 from mngr.providers.provider import STOPPED, HelperProvider, HostInfo, HostRequest
 from mngr.system.files import make_private_dir
 from mngr.workspace.origin import ensure_machine_id
 
 MOST_HOSTS = 50
-_KEYS = {"image", "host_dir", "options", "connect_seconds", "max_hosts", "max_hours", "idle_stop_minutes"}
+_KEYS = {"image", "host_dir", "options", "connect_seconds", "max_hosts", "max_hours", "idle_stop_minutes"} | {
+    "waiting_minutes"
+}
 # A file for each host that was made here and not destroyed: what it was made with, so that it can be started again.
 _MADE = ".made"
 _SECONDS_TO_MAKE = 3600.0
-# There is such a file when hosts may have been kept in the volume.
-_USES_VOLUME = "volume"
+IDLE_STOP_MINUTES = 60.0
 # What we know our sandboxes by; all other tags are labels of the user.
 _TAGS = frozenset({"host", "id", "mngr", "provider"})
 
@@ -64,15 +66,12 @@ class Modal(HelperProvider):
             raise
         return HostInfo(name, ours=True, details={"id": id})
 
-    def _make(self, name: str, made: Mapping[str, Any], kept: bool = False) -> str:
-        """Start a sandbox. One with a limit, or of which files are kept in the volume, has a keeper."""
-        volume = ""
-        if kept or self._number("max_hours") or self._number("idle_stop_minutes"):
-            volume = self._volume()
-            self._local.host.write(os.path.join(self._directory(), _USES_VOLUME), b"")
-        options, idle = self._sandbox_options(made["start_args"]), self._number("idle_stop_minutes") * 60
-        wanted = {key: made[key] for key in ("image", "env", "labels")} | {"options": options, "volume": volume}
-        wanted |= {"host_dir": self._text("host_dir"), "idle_seconds": idle}
+    def _make(self, name: str, made: Mapping[str, Any]) -> str:
+        """Start a sandbox, with a keeper: Modal ends each after a day, without asking."""
+        options = self._sandbox_options(made["start_args"])
+        idle = self._number("idle_stop_minutes", IDLE_STOP_MINUTES), self._number("waiting_minutes", WAITING_MINUTES)
+        wanted = {key: made[key] for key in ("image", "env", "labels")} | {"options": options}
+        wanted |= {"volume": self._volume(), "host_dir": self._text("host_dir"), "seconds": [60 * one for one in idle]}
         most = int(self._number("max_hosts", MOST_HOSTS))
         return str(self._ask("create", name=name, tags=self._tags(), most=most, wanted=wanted))
 
@@ -92,7 +91,7 @@ class Modal(HelperProvider):
         if not kept and host not in self._stopped():
             raise NotFoundError(f"Modal has no sandbox `{host}`")
         made = {key: value for key, value in self._made(host).items() if key != "stopped"}
-        self._make(host, made, kept)
+        self._make(host, made)
         self._write(host, made)
 
     def destroy(self, host: str) -> None:
@@ -144,8 +143,6 @@ class Modal(HelperProvider):
 
     def _kept(self) -> list[str]:
         """The hosts that ended at a limit, and whose files are in our volume."""
-        if not os.path.exists(os.path.join(self._directory(), _USES_VOLUME)):
-            return []
         found: list[str] = self._ask("kept", volume=self._volume())
         return found
 

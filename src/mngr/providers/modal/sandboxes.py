@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 APP = "mngr"
 # What our program and the agents need besides a small Debian.
+_SNAPSHOT_SECONDS = 600
 _PACKAGES = ("ca-certificates", "curl", "git", "procps", "rsync", "tmux")
 
 
@@ -47,8 +48,8 @@ class Sandboxes:
 
     def create(self, name: str, tags: Mapping[str, str], most: int, wanted: Mapping[str, Any]) -> str:
         """A new sandbox in which commands run; its id. Refused when `most` run or are being made. On failure nothing is
-        left. What is `wanted`: `image`, `env`, `labels`, `options`, and for a keeper `volume`, `host_dir` and
-        `idle_seconds`."""
+        left. What is `wanted`: `image`, `env`, `labels`, `options`, and for the keeper `volume`, `host_dir` and the
+        `seconds` that a host may be idle and an agent wait."""
         with self._counting:
             if len({one["host"] for one in self.list(tags)} | self._making) >= most:
                 raise MngrError(
@@ -65,13 +66,12 @@ class Sandboxes:
     def _create(self, name: str, tags: Mapping[str, str], wanted: Mapping[str, Any], options: Mapping[str, Any]) -> str:
         import modal
 
-        volumes, command, wait = _volumes(options.get("volume", ())), [], ["true"]
-        if wanted["volume"]:
-            volumes[PLACE] = modal.Volume.from_name(wanted["volume"], create_if_missing=True)
-            command = keeping.command(name, wanted["host_dir"], options["timeout"], wanted["idle_seconds"])
-            wait = keeping.ready(name)
+        volumes = _volumes(options.get("volume", ()))
+        volume = modal.Volume.from_name(wanted["volume"], create_if_missing=True)
+        # Only the host's own directory: what is kept of other hosts is nobody's business there.
+        volumes[PLACE] = volume.with_mount_options(sub_path=f"/{name}")
         made = modal.Sandbox.create(
-            *command,
+            *keeping.command(wanted["host_dir"], options["timeout"], *wanted["seconds"]),
             app=self._get_app(),
             name=name,
             tags={**wanted["labels"], **tags, "host": name},
@@ -84,11 +84,12 @@ class Sandboxes:
             region=options.get("region"),
             block_network=options.get("block_network", False),
             outbound_cidr_allowlist=options.get("cidr"),
+            outbound_domain_allowlist=options.get("domain"),
             secrets=[modal.Secret.from_name(secret) for secret in options.get("secret", ())],
             volumes=volumes,
         )
         try:
-            made.exec(*wait).wait()
+            made.exec(*keeping.READY).wait()
         except BaseException:
             made.terminate()
             raise
@@ -113,17 +114,18 @@ class Sandboxes:
         import modal
 
         try:
-            entries = modal.Volume.from_name(volume).listdir("/")
+            entries = modal.Volume.from_name(volume).listdir("/", recursive=True)
         except modal.exception.NotFoundError:
             return []
-        return [entry.path.strip("/").removesuffix(KEPT) for entry in entries if entry.path.endswith(KEPT)]
+        paths = [entry.path.strip("/").split("/") for entry in entries]
+        return [path[0] for path in paths if path[1:] == [KEPT]]
 
     def drop_kept(self, volume: str, name: str) -> None:
         """Twice is safe."""
         import modal
 
         with suppress(FileNotFoundError):
-            modal.Volume.from_name(volume).remove_file(f"/{name}{KEPT}")
+            modal.Volume.from_name(volume).remove_file(f"/{name}", recursive=True)
 
     def find(self, name: str) -> modal.Sandbox:
         import modal
@@ -145,16 +147,17 @@ class Sandboxes:
         import modal
 
         with suppress(_NotRunning, modal.exception.NotFoundError):
-            self.find(name).terminate()
+            self.find(name).terminate(wait=True)  # its name is free only then
         self._found.pop(name, None)
 
     def snapshot(self, name: str) -> str:
-        """The id of an image with all files as they are now."""
-        return self.find(name).snapshot_filesystem().object_id
+        """The id of an image with all files as they are now, for as long as nobody removes it."""
+        return self.find(name).snapshot_filesystem(timeout=_SNAPSHOT_SECONDS, ttl=None).object_id
 
 
 def _image(name: str) -> modal.Image:
-    """The id of an image or snapshot, the path of a Dockerfile, the name of an image of a registry, or our default."""
+    """The id of an image or snapshot, the path of a Dockerfile, the name of an image of a registry, or our default.
+    Those of others may have words that our command would be appended to: they are taken away."""
     import modal
 
     if not name:
@@ -162,8 +165,8 @@ def _image(name: str) -> modal.Image:
     if name.startswith("im-"):
         return modal.Image.from_id(name)
     if name.startswith("/"):
-        return modal.Image.from_dockerfile(name, context_dir=os.path.dirname(name))
-    return modal.Image.from_registry(name)
+        return modal.Image.from_dockerfile(name, context_dir=os.path.dirname(name)).entrypoint([])
+    return modal.Image.from_registry(name).entrypoint([])
 
 
 def _volumes(pairs: Sequence[str]) -> dict[str | os.PathLike[Any], modal.Volume | modal.CloudBucketMount]:
@@ -183,9 +186,18 @@ def explained(error: Exception) -> MngrError:
     if kind == "AuthError" and text.startswith("Token missing"):
         return MngrError("no login of Modal was found", hint="`modal token new` makes one")
     said, hint = _ERRORS.get(kind, (f"Modal failed: {kind}", ""))
-    return MngrError(f"{said}: {text}", hint=hint, exit_code=None if hint else UNREACHED)
+    return MngrError(f"{said}: {text}", hint=hint, exit_code=UNREACHED if kind in _OF_THE_NETWORK else None)
 
 
+# All else is an answer: to ask again changes nothing.
+_OF_THE_NETWORK = (
+    "ConnectionError",
+    "InternalError",
+    "ServiceError",
+    "TimeoutError",
+    "StreamTerminatedError",
+    "OSError",
+)
 _ERRORS = {
     "PermissionDeniedError": ("Modal does not allow this", "`modal profile current` shows whose login it is"),
     "AuthError": ("Modal refused the login", "`modal token new` makes a new token"),

@@ -5,12 +5,13 @@ from __future__ import annotations
 import base64
 import itertools
 import json
+import math
 import os
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
+from typing import Any, NamedTuple
 
-from google.protobuf.message import Message
 from grpclib import GRPCError, Status
 from modal_proto import api_pb2
 
@@ -24,6 +25,13 @@ CREATING = (
 )
 
 
+class Words(NamedTuple):
+    """ENTRYPOINT and CMD of an image."""
+
+    entrypoint: Sequence[str] = ()
+    command: Sequence[str] = ()
+
+
 class Account:
     """Everything lives in memory and in the state directory, until the server ends."""
 
@@ -31,8 +39,11 @@ class Account:
         self.layout = layout
         self.max_sandboxes = max_sandboxes
         self.apps: dict[str, str] = {}
-        self.images: dict[str, tuple[str, ...]] = {}
-        self.definitions: list[Message] = []  # of images, as they were asked for
+        self._images: dict[str, tuple[str, ...]] = {}
+        self._words: dict[str, Words] = {}
+        self._expires: dict[str, float] = {}
+        self._ahead = 0.0
+        self.definitions: list[Any] = []  # of images, as they were asked for
         self.secrets: dict[str, dict[str, str]] = {}
         self.sandboxes: dict[str, Sandbox] = {}
         self._named: dict[tuple[str, str], str] = {}
@@ -56,12 +67,36 @@ class Account:
             self._named[prefix, name] = made
         return made, True
 
-    def image_of(self, definition: Message) -> str:
-        """Every definition counts as built: the root directory is what it contains."""
+    def image_of(self, definition: Any) -> str:
+        """Every definition counts as built: the root directory is what it contains. Of an image of a registry nobody
+        here knows which command it has: it has none."""
         id = f"im-{sha256(definition.SerializeToString(deterministic=True)).hexdigest()[:22]}"
-        self.images.setdefault(id, ())
+        self._images.setdefault(id, ())
+        bases = [self._words[one.image_id] for one in definition.base_images if one.image_id in self._words]
+        self._words[id] = _words(definition.dockerfile_commands, bases[0] if bases else Words())
         self.definitions.append(definition)
         return id
+
+    def keep_image(self, id: str, layers: tuple[str, ...], base: str, seconds: float) -> None:
+        """A snapshot: layers over an image. After `seconds` it is gone; a number below 1 is for ever."""
+        self._images[id] = layers
+        self._words[id] = self._words.get(base, Words())
+        if seconds > 0:
+            self._expires[id] = time.time() + self._ahead + seconds
+
+    def layers(self, id: str) -> tuple[str, ...]:
+        if id not in self._images or self._expires.get(id, math.inf) < time.time() + self._ahead:
+            raise GRPCError(Status.NOT_FOUND, f"image `{id}` not found")
+        return self._images[id]
+
+    def command(self, image: str, given: Sequence[str]) -> list[str]:
+        """What the first process of a sandbox runs: the words of the image, and those given in place of its command."""
+        words = self._words.get(image, Words())
+        return [*words.entrypoint, *(given or words.command)]
+
+    def pass_time(self, seconds: float) -> None:
+        """From now on snapshots are so much older."""
+        self._ahead += seconds
 
     def environment(
         self, secret_ids: Iterable[str], sources: Iterable[api_pb2.SecretSource], *maps: Mapping[str, str]
@@ -92,6 +127,17 @@ class Account:
 
     def running(self) -> list[Sandbox]:
         return [sandbox for sandbox in self.sandboxes.values() if sandbox.result is None]
+
+
+def _words(lines: Iterable[str], base: Words) -> Words:
+    """The last ENTRYPOINT and CMD of a Dockerfile. A new ENTRYPOINT takes the command of the base away."""
+    words = base
+    for line in lines:
+        name, _, rest = line.strip().partition(" ")
+        if name.upper() in ("CMD", "ENTRYPOINT"):
+            listed = json.loads(rest) if rest.strip().startswith("[") else ["/bin/sh", "-c", rest]
+            words = words._replace(command=listed) if name.upper() == "CMD" else Words(listed)
+    return words
 
 
 def token(subject: str) -> str:

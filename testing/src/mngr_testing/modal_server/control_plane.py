@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
+import shutil
 import string
 import time
 from collections.abc import AsyncIterator, Mapping
@@ -19,6 +21,8 @@ from mngr_testing.modal_server.account import Account, token
 from mngr_testing.modal_server.sandbox import Sandbox
 from mngr_testing.modal_server.service import Call, Single, Streamed
 
+_NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_SECONDS_TO_END = 0.3
 BUILDER_VERSION = "2025.06"
 BUILT = api_pb2.GenericResult(status=api_pb2.GenericResult.GENERIC_STATUS_SUCCESS)
 
@@ -89,8 +93,7 @@ class ControlPlane:
         return api_pb2.ImageGetOrCreateResponse(image_id=id, result=BUILT, metadata=metadata)
 
     async def _image_from_id(self, request: api_pb2.ImageFromIdRequest, call: Call) -> api_pb2.ImageFromIdResponse:
-        if request.image_id not in self._account.images:
-            raise GRPCError(Status.NOT_FOUND, f"image `{request.image_id}` not found")
+        self._account.layers(request.image_id)
         return api_pb2.ImageFromIdResponse(image_id=request.image_id, metadata=api_pb2.ImageMetadata())
 
     async def _secret(self, request: api_pb2.SecretGetOrCreateRequest, call: Call) -> api_pb2.SecretGetOrCreateResponse:
@@ -116,15 +119,22 @@ class ControlPlane:
     async def _list_files(
         self, request: api_pb2.VolumeListFilesRequest, call: Call
     ) -> AsyncIterator[api_pb2.VolumeListFilesResponse]:
-        """Of one directory, without those below it."""
+        """Of one directory, with those below it if asked for."""
         top = self._volume_path(request.volume_id, "")
-        found = os.scandir(self._volume_path(request.volume_id, request.path))
-        names = [os.path.relpath(entry.path, top) for entry in found]
+        names = []
+        for place, directories, found in os.walk(self._volume_path(request.volume_id, request.path)):
+            names += [os.path.relpath(os.path.join(place, name), top) for name in (*directories, *found)]
+            if not request.recursive:
+                break
         yield api_pb2.VolumeListFilesResponse(entries=[api_pb2.FileEntry(path=name) for name in names])
 
     async def _remove_file(self, request: api_pb2.VolumeRemoveFileRequest, call: Call) -> Empty:
+        path = self._volume_path(request.volume_id, request.path)
         try:
-            os.unlink(self._volume_path(request.volume_id, request.path))
+            if request.recursive:
+                shutil.rmtree(path)
+            else:
+                os.unlink(path)
         except FileNotFoundError:
             raise GRPCError(Status.NOT_FOUND, f"file `{request.path}` not found") from None
         return Empty()
@@ -163,8 +173,9 @@ class ControlPlane:
             raise GRPCError(Status.RESOURCE_EXHAUSTED, f"this workspace may run {account.max_sandboxes} sandboxes")
         if definition.name and any(one.name == definition.name and one.app_id == request.app_id for one in running):
             raise GRPCError(Status.ALREADY_EXISTS, f"a sandbox named `{definition.name}` is already running")
-        if definition.image_id not in account.images:
-            raise GRPCError(Status.NOT_FOUND, f"image `{definition.image_id}` not found")
+        if definition.name and not _NAME.fullmatch(definition.name):
+            raise GRPCError(Status.INVALID_ARGUMENT, f"`{definition.name}` is not a name of a sandbox")
+        layers = account.layers(definition.image_id)
         inline = request.ephemeral_secrets.contents if hasattr(request, "ephemeral_secrets") else {}
         sources = getattr(request, "secret_sources", ())
         env = account.environment(definition.secret_ids, sources, inline, definition.environment_variables.contents)
@@ -173,9 +184,12 @@ class ControlPlane:
         sandbox.tags = {tag.tag_name: tag.tag_value for tag in request.tags}
         sandbox.starts_at = time.time() + call.fault.start_seconds
         account.sandboxes[id] = sandbox
-        volumes = {mount.mount_path: mount.volume_id for mount in definition.volume_mounts}
+        volumes = {}
+        for mount in definition.volume_mounts:
+            volumes[mount.mount_path] = os.path.join(mount.volume_id, mount.sub_path.strip("/")).rstrip("/")
+            os.makedirs(f"{account.layout.state}/volumes/{volumes[mount.mount_path]}", exist_ok=True)
         try:
-            await sandbox.start(account.images[definition.image_id], volumes)
+            await sandbox.start(account.command(definition.image_id, definition.entrypoint_args), layers, volumes)
         except MngrError as error:
             del account.sandboxes[id]
             raise GRPCError(Status.FAILED_PRECONDITION, f"{error.message}: {error.details}") from None
@@ -246,11 +260,12 @@ class ControlPlane:
     async def _terminate(
         self, request: api_pb2.SandboxTerminateRequest, call: Call
     ) -> api_pb2.SandboxTerminateResponse:
+        """It ends some time after the answer, as with Modal: its name is not free at once."""
         sandbox = self._account.sandbox(request.sandbox_id)
         existing = sandbox.result
         if existing is None:
-            sandbox.kill(api_pb2.GenericResult.GENERIC_STATUS_TERMINATED)
-            await sandbox.ended.wait()
+            loop = asyncio.get_running_loop()
+            loop.call_later(_SECONDS_TO_END, sandbox.kill, api_pb2.GenericResult.GENERIC_STATUS_TERMINATED)
         return api_pb2.SandboxTerminateResponse(existing_result=existing)
 
     async def _wait(self, request: api_pb2.SandboxWaitRequest, call: Call) -> api_pb2.SandboxWaitResponse:

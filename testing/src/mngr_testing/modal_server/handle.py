@@ -115,6 +115,10 @@ class ModalServer:
         """Take a sandbox away, as when its machine is needed for something else. Returns when it is gone."""
         self._order("preempt", sandbox=sandbox)
 
+    def pass_time(self, seconds: float) -> None:
+        """From now on snapshots are so much older; nothing else is."""
+        self._order("pass_time", seconds=seconds)
+
     def clear_faults(self) -> None:
         self._order("clear")
 

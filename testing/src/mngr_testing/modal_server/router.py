@@ -122,16 +122,17 @@ class Router:
         sandbox = self._running(request.task_id)
         image = f"im-{request.snapshot_id.replace('-', '')[:22]}"
         if image not in self._snapshots:
-            self._snapshots[image] = asyncio.ensure_future(self._keep(sandbox, image))
+            self._snapshots[image] = asyncio.ensure_future(self._keep(sandbox, image, request.ttl_seconds))
         await asyncio.shield(self._snapshots[image])
         return pb2.TaskSnapshotFilesystemResponse(image_id=image)
 
-    async def _keep(self, sandbox: Sandbox, image: str) -> None:
+    async def _keep(self, sandbox: Sandbox, image: str, seconds: float) -> None:
         try:
             layer = await asyncio.to_thread(sandbox.copy_changes, image)
         except MngrError as error:
             raise GRPCError(Status.INTERNAL, f"{error.message}: {error.details}") from None
-        self._account.images[image] = (layer, *self._account.images[sandbox.definition.image_id])
+        base = sandbox.definition.image_id
+        self._account.keep_image(image, (layer, *self._account.layers(base)), base, seconds)
 
     def _running(self, task_id: str) -> Sandbox:
         sandbox = self._account.sandbox(task_id)

@@ -113,19 +113,19 @@ class Sandbox:
         self._idle: asyncio.TimerHandle | None = None
         self._burial: asyncio.Task[None] | None = None  # a task that nobody holds may vanish
 
-    async def start(self, layers: Sequence[str], volumes: Mapping[str, str]) -> None:
-        """Raises MngrError, with what the programs said, when it did not come up; then nothing is left of it."""
+    async def start(self, command: Sequence[str], layers: Sequence[str], volumes: Mapping[str, str]) -> None:
+        """Without a command it ends at once. Raises MngrError, with what the programs said, when it did not come up;
+        then nothing is left of it."""
         for name in ("upper", "work", "root"):
             os.makedirs(f"{self._layout.state}/{self._directory}/{name}")
         os.chmod(f"{self._layout.state}/{self._directory}/upper", 0o755)
         lower = ":".join([*layers, "base", self._layout.root])
         mounts = [word for path, volume in volumes.items() for word in (f"{self._layout.state}/volumes/{volume}", path)]
         mounts += [word for path in self._layout.shown for word in (path, path)]
-        command = self.definition.entrypoint_args or ["sleep", "infinity"]
         network = ["--net"] if self._has_no_network() else []
         words = ["unshare", "--mount", "--pid", "--uts", "--ipc", *network, "--fork", "--kill-child", "--"]
         words += ["sh", "-c", MOUNTS, "sh", self._layout.state, lower, self._directory, self.id, *mounts, "--"]
-        words += ["/bin/sh", "-c", FIRST, self.definition.workdir or "/", *command]
+        words += ["/bin/sh", "-c", FIRST, self.definition.workdir or "/", *(command or ["true"])]
         self.main = Execution(_bound_to_us(words), self._env, None, self._main_ended)
         await self._wait_until_up(self.main)
         self._arm(self.definition.timeout_secs, api_pb2.GenericResult.GENERIC_STATUS_TIMEOUT)

@@ -123,6 +123,8 @@ async def _order(account: Account, faults: Faults, order: dict[str, Any]) -> obj
             sandbox = account.sandbox(order["sandbox"])
             sandbox.kill(api_pb2.GenericResult.GENERIC_STATUS_INTERNAL_FAILURE, "preempted on purpose")
             await sandbox.ended.wait()
+        case "pass_time":
+            account.pass_time(order["seconds"])
         case "list":
             return [
                 {
