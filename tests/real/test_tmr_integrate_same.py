@@ -6,7 +6,12 @@ import pytest
 
 from mngr.tmr.branch.integrated import Integrated
 from mngr.tmr.branch.integration import integrate
+from mngr.tmr.branch.objects import Objects
+from mngr.tmr.branch.same_edit import Alike, near
 from mngr.tmr.branch.unit import VerifiedWork
+from tests.support.tmr import FIX_SUB
+from tests.support.tmr import Project as CalcProject
+from tests.support.user import User
 from tests.support.work import Project, TextGate, summary, trailers
 
 CONFTEST = "import os\n\n\ndef pytest_configure(config):\n    config.option.color = 'no'\n"
@@ -95,3 +100,30 @@ def test_other_edits_in_the_same_place_are_nobody_else_s(project: Project) -> No
     ]
     done = integrate(project.git, "r1", project.base, works)
     assert [one.slugs for one in done.commits] == [("a",)] and [one.slugs for one in done.set_aside] == [("b",)]
+
+
+def test_nearly_the_same_edit_in_one_place_is_told_from_another(project: Project) -> None:
+    lines = ["    wait(5, every=0.1)\n", "    wait(9, every=0.1)\n", "    config.option.verbose = 2\n"]
+    works = [
+        project.work(name, {"tests/conftest.py": CONFTEST + text}) for name, text in zip(NAMES, lines, strict=True)
+    ]
+    objects = Objects(project.git)
+    changes = {work.slug: objects.changed(project.base, work.tip) for work in works}
+    assert near(objects, changes) == (Alike("tests/conftest.py", ("a", "b")),)
+    tests = {name: {"tests/test_new.py": f"def test_{name}(): assert 1\n"} for name in NAMES}
+    added = {name: objects.changed(project.base, project.work(name, files).tip) for name, files in tests.items()}
+    assert near(objects, added) == (), "new tests look alike"
+
+
+@pytest.mark.timeout(300)
+def test_three_agents_that_fix_one_bug_in_their_own_words_are_one_commit(user: User) -> None:
+    body = "\n\ndef test_{0}():\n    assert calc.sub({1}, 1) == {1} - 1\n"
+    tests = "import calc\n" + "".join(body.format(name, number) for number, name in enumerate(NAMES, 3))
+    calc = CalcProject(user, tests=tests)
+    for name, line in zip(NAMES, ["a - b", "a - b  # no less", "(a - b)"], strict=True):
+        calc.script(f"test_{name}", FIX_SUB.replace("    return a - b\nEND", f"    return {line}\nEND"))
+    calc.tmr("--no-canary").ok()
+    found = calc.status()["integration"]
+    assert [len(one["slugs"]) for one in found["commits"]] == [3] and not found["set_aside"]
+    message = user.git("log", "-1", "--format=%B", found["tip"])
+    assert message.count("Mngr-Agent:") == 3 and "makes 3 tests pass" in message

@@ -109,6 +109,21 @@ def test_equal_questions_name_no_test_that_only_one_of_them_is_about() -> None:
     assert [(len(one.tasks), one.text) for one in asked] == [(2, "its test passes with a spoiled product too")]
 
 
+def test_nearly_the_same_edit_is_one_question_that_says_what_each_says() -> None:
+    flags = [[{"kind": "x", "path": "conftest.py", "text": f"waits {name}"}] for name in ("1 s", "2 s", "3 s")]
+    held = [
+        line
+        for name, own in zip("abc", flags, strict=True)
+        for line in tried(name, "held", flags=own, reasons=[own[0]["text"]])
+    ]
+    alike = [{"path": "conftest.py", "slugs": ["a", "b"]}]
+    one, other = questions(view(run(*held, alike=alike, branch="tmr/r")))
+    assert ([task.slug for task in one.tasks], one.text, one.remarks) == (["a", "b"], "waits 1 s", ("waits 2 s",))
+    assert [task.slug for task in other.tasks] == ["c"], "another place is another question"
+    elsewhere = [{"path": "t.py", "slugs": ["a", "b"]}]
+    assert len(questions(view(run(*held, alike=elsewhere, branch="tmr/r")))) == 3, "not what is asked about"
+
+
 def test_a_changed_expectation_is_shown_with_both_values() -> None:
     change = {"path": "tests/t.py", "line": 7, "before": "5", "after": "7"}
     state = run(*tried("a", "expectation changed", expectations=[change]), commits=[commit("a")], branch="tmr/r")

@@ -22,12 +22,13 @@ ON_BRANCH, SET_ASIDE, DROPPED = "on the branch", "set aside", "dropped"
 
 class WorkPlace(NamedTuple):
     """`word` is empty for work that is nowhere. `commits` are those on the branch that hold some of it; `kept_on` is
-    the branch that holds what was set aside, `reason` says why it was."""
+    the branch that holds what was set aside, `reason` says why it was, `clashes` where it met other work."""
 
     word: str = ""
     commits: tuple[str, ...] = ()
     kept_on: str = ""
     reason: str = ""
+    clashes: tuple[str, ...] = ()
 
     @property
     def in_part(self) -> bool:
@@ -182,5 +183,5 @@ def _places(branch: Integrated) -> dict[str, WorkPlace]:
         for slug in one.slugs:
             before = made.get(slug, WorkPlace())
             word = before.word or (DROPPED if slug in branch.dropped else SET_ASIDE)
-            made[slug] = WorkPlace(word, before.commits, one.branch, one.reason)
+            made[slug] = WorkPlace(word, before.commits, one.branch, one.reason, one.paths)
     return made

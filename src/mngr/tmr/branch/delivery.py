@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 
 from mngr.mapreduce.engine import Engine
 from mngr.mapreduce.recipe import Recipe
@@ -13,6 +13,8 @@ from mngr.tmr.branch.gate import IntegrationDecision, KnownTests
 from mngr.tmr.branch.integrated import Integrated
 from mngr.tmr.branch.integration import Rules, integrate
 from mngr.tmr.branch.integrator import AgentResolver, IntegratorRecipe, narrate
+from mngr.tmr.branch.objects import Objects
+from mngr.tmr.branch.same_edit import Alike, near
 from mngr.tmr.branch.suite import LINT, SuiteGate
 from mngr.tmr.branch.unit import VerifiedWork
 from mngr.tmr.judge import verdict
@@ -31,8 +33,8 @@ def deliver(
     engine: Callable[[Recipe, str], Engine],
     asked: Integrated,
 ) -> Integrated:
-    """Integrate what verification let through and point the run's branch at it. `asked` is what an
-    earlier integration delivered, with what a person decided since."""
+    """Integrate what verification let through and point the run's branch at it. `asked` is what an earlier integration
+    delivered, with what a person decided since."""
     tasks = view(run.state).tasks
     flaky = {task.id for task in tasks if task.verdict.flaky}
     inputs = [_without(found, flaky) for task in tasks if (found := verified(task, asked)) is not None]
@@ -73,6 +75,7 @@ def deliver(
         accepted=asked.accepted,
         overruled=asked.overruled,
         not_passing=not_passing(base, done.tip) if done.green else (),
+        alike=_alike(git, base, tasks),
         branch=point(git, run, request, done.tip, asked.tip),
     )
     return done._replace(narrative=narrate(engine, recipe, run, done, tasks) if recipe and done.commits else "")
@@ -102,6 +105,16 @@ def verified(task: TaskView, asked: Integrated | None = None) -> VerifiedWork | 
         evidence=tuple(f"{one.path}:{one.line}: `{one.before}` became `{one.after}`" for one in found.expectations),
         overruled=overruled,
     )
+
+
+def _alike(git: Git, base: BaseCommit, tasks: Sequence[TaskView]) -> tuple[Alike, ...]:
+    """What several agents do in nearly the same words, in work that is or may get on the branch."""
+    objects, words = Objects(git), verdict.INTEGRATED | verdict.ACCEPTABLE
+    works = {task.slug: task.tip for task in tasks if task.word in words and task.tip}
+    facts = objects.facts([base.commit, *works.values()])
+    pairs = {slug: (facts[base.commit].tree, facts[tip].tree) for slug, tip in works.items() if tip in facts}
+    changes = objects.changes(pairs.values()) if len(pairs) > 1 else {}
+    return near(objects, {slug: changes[pair] for slug, pair in pairs.items() if pair in changes})
 
 
 def _without(work: VerifiedWork, flaky: Collection[str]) -> VerifiedWork:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from mngr.json_values import typed
 from mngr.tmr.branch.gate import GateFailure, GateResult, IntegrationDecision
 from mngr.tmr.branch.planner import Revert
+from mngr.tmr.branch.same_edit import Alike
 from mngr.tmr.branch.unit import UNCONTROVERSIAL, SetAside
 from mngr.tmr.judge.paths import PathKind
 
@@ -36,6 +37,7 @@ class Integrated(NamedTuple):
     """`tip` is the base when nothing got through. `green` is what the gate measured on `tip` itself; None without one.
     `excused` are tests that fail at `tip` and do not count: the decisions say why. `not_passing` are
     tests of the base that, as they are there, do not pass on the product of `tip`, whatever their new version does.
+    `alike` are works, also such as wait for a person, that do nearly the same.
     `unchanged` are the slugs of work that changes nothing, `dropped` and `accepted` those of work that a person decided
     about, `overruled` those of refuted work that a person accepted, each with the reason. `branch` is where the tip was
     put, empty when nothing got through; `narrative` is what an agent tells about it."""
@@ -50,6 +52,7 @@ class Integrated(NamedTuple):
     gate: GateResult | None = None
     excused: tuple[str, ...] = ()
     not_passing: tuple[str, ...] = ()
+    alike: tuple[Alike, ...] = ()
     dropped: tuple[str, ...] = ()
     accepted: tuple[str, ...] = ()
     overruled: Mapping[str, str] = {}
@@ -69,6 +72,7 @@ def from_json(value: Mapping[str, Any]) -> Integrated:
         commits=tuple(map(_committed, value.get("commits", ()))),
         set_aside=tuple(typed(SetAside, one) for one in value.get("set_aside", ())),
         decisions=(),
+        alike=tuple(typed(Alike, one) for one in value.get("alike", ())),
         gate=_gate(gate) if gate else None,
     )
 

@@ -7,10 +7,9 @@ from __future__ import annotations
 import ast
 import re
 import textwrap
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import SequenceMatcher
-from itertools import combinations
 from typing import NamedTuple
 
 from mngr.tmr.branch.objects import Objects, PathChange, TreeEntry
@@ -20,6 +19,7 @@ _TEXT_MAX = 400_000
 _NEAR_LINES = 2  # how far apart two agents may put the same lines
 _NEAR_RATIO = 0.75
 _WORDS = re.compile(r"\w+|[^\w\s]")
+_TEST = re.compile(rb"(?m)^\s*(?:async )?def test")  # new tests look alike, and are different things
 
 
 class Edit(NamedTuple):
@@ -46,24 +46,34 @@ def unify(objects: Objects, works: Sequence[Sequence[PathChange]], *, renamed: b
     return [tuple(made.get(change, change) for change in changes) for changes in works]
 
 
-def near(objects: Objects, works: Mapping[str, Sequence[PathChange]]) -> list[tuple[str, ...]]:
-    """Groups of works, by name, that make nearly the same edit in one place of a file."""
-    texts = _Texts(objects, list(works.values()))
-    groups = {name: {name} for name in works}
+class Alike(NamedTuple):
+    """The works, by slug, that make nearly the same edit in one place of this file."""
+
+    path: str
+    slugs: tuple[str, ...]
+
+
+def near(objects: Objects, works: Mapping[str, Sequence[PathChange]]) -> tuple[Alike, ...]:
+    """What several works do in nearly the same words, by file."""
+    count = Counter(change.path for changes in works.values() for change in changes)
+    texts = _Texts(objects, [[one for one in changes if count[one.path] > 1] for changes in works.values()], least=1)
+    makers: defaultdict[PathChange, list[str]] = defaultdict(list)
+    for slug, changes in works.items():
+        for change in changes:
+            makers[change].append(slug)
+    found = []
     for path, changes in texts.common.items():
         lines = _lines(texts.of(changes[0].old))
-        own = {
-            name: [_NearEdit(edit.start, words) for edit in _edits(lines, _lines(texts.of(one.new)))
-                   if (words := _near_words(path, edit))]
-            for name, all_changes in works.items() for one in all_changes if one.path == path and one in changes
-        }  # fmt: skip
-        for one, other in combinations(own, 2):
-            if groups[one] is not groups[other] and any(_is_near(a, b) for a in own[one] for b in own[other]):
-                groups[one] |= groups[other]
-                for name in groups[other]:
-                    groups[name] = groups[one]
-    found = {id(group): tuple(sorted(group)) for group in groups.values() if len(group) > 1}
-    return sorted(found.values())
+        groups: list[tuple[list[Edit], list[str]]] = []
+        for change in changes:
+            edits = [edit for edit in _edits(lines, _lines(texts.of(change.new))) if not _TEST.search(edit.added)]
+            like = next((slugs for others, slugs in groups if _are_near(path, edits, others)), None)
+            if like is None:
+                groups.append((edits, [*makers[change]]))
+            else:
+                like += makers[change]
+        found += [Alike(path, tuple(slugs)) for _, slugs in groups if len(slugs) > 1]
+    return tuple(found)
 
 
 def written_alike(path: str, base: bytes, versions: Sequence[bytes], *, renamed: bool) -> list[bytes]:
@@ -87,14 +97,14 @@ def written_alike(path: str, base: bytes, versions: Sequence[bytes], *, renamed:
 
 
 class _Texts:
-    """The texts of plain files that several works change, and make something else of."""
+    """The texts of plain files of which the works make at least this many things."""
 
-    def __init__(self, objects: Objects, works: Sequence[Sequence[PathChange]]) -> None:
+    def __init__(self, objects: Objects, works: Sequence[Sequence[PathChange]], least: int = 2) -> None:
         paths: defaultdict[str, list[PathChange]] = defaultdict(list)
         for change in (change for changes in works for change in changes):
             if change not in paths[change.path] and change.new and change.new.mode.startswith("100"):
                 paths[change.path].append(change)
-        common = {path: changes for path, changes in paths.items() if len(changes) > 1}
+        common = {path: changes for path, changes in paths.items() if len(changes) >= least}
         entries = [entry for changes in common.values() for one in changes for entry in (one.old, one.new) if entry]
         sizes = objects.sizes(entry.oid for entry in entries) if entries else {}
         small = [oid for oid, size in sizes.items() if size <= _TEXT_MAX]
@@ -186,20 +196,13 @@ class _Neutral(ast.NodeTransformer):
         return node
 
 
-class _NearEdit(NamedTuple):
-    start: int
-    words: tuple[str, ...]
+def _are_near(path: str, some: Sequence[Edit], others: Sequence[Edit]) -> bool:
+    """Whether one of these edits is nearly one of the others."""
+    return any(_is_near(path, one, other) for one in some for other in others)
 
 
-def _near_words(path: str, edit: Edit) -> tuple[str, ...]:
-    """The words of an edit; none for new tests, which look alike and are different things."""
-    text = edit.added.decode(errors="replace")
-    return (
-        () if re.search(r"(?m)^\s*(?:async )?def test", text) else tuple(_WORDS.findall(_shape(path, edit.added, None)))
-    )
-
-
-def _is_near(one: _NearEdit, other: _NearEdit) -> bool:
+def _is_near(path: str, one: Edit, other: Edit) -> bool:
     if abs(one.start - other.start) > _NEAR_LINES:
         return False
-    return SequenceMatcher(None, one.words, other.words, autojunk=False).ratio() >= _NEAR_RATIO
+    some, others = (_WORDS.findall(_shape(path, edit.added, None)) for edit in (one, other))
+    return SequenceMatcher(None, some, others, autojunk=False).ratio() >= _NEAR_RATIO

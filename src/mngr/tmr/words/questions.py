@@ -57,7 +57,9 @@ def questions(run: RunView) -> list[Question]:
         before = found.get(id)
         found[id] = one if before is None else _together(before, task)
     new = NEW_BEHAVIOUR
-    ordered = sorted(found.values(), key=lambda one: (_ORDER.index(one.kind), one.tasks[0].word != new))
+    ordered = sorted(
+        _folded(list(found.values()), run), key=lambda one: (_ORDER.index(one.kind), one.tasks[0].word != new)
+    )
     return [one._replace(commands=tuple(_commands(one, run.id))) for one in ordered]
 
 
@@ -97,6 +99,21 @@ def _together(one: Question, task: TaskView) -> Question:
     return one._replace(tasks=(*one.tasks, task), text=one.text.replace(f"`{one.tasks[0].id}`", "its test"))
 
 
+def _folded(asked: Sequence[Question], run: RunView) -> list[Question]:
+    """Questions of one kind about nearly the same edit, and about no other file, are one; what each says is kept."""
+    groups = {(one.path, slug): at for at, one in enumerate(run.branch.alike) for slug in one.slugs}
+    made: dict[object, Question] = {}
+    for one in asked:
+        group = groups.get((one.paths[0], one.tasks[0].slug)) if len(one.paths) == 1 else None
+        key = id(one) if group is None else (one.kind, group)
+        before = made.get(key)
+        if before is not None:
+            texts = [text for text in (one.text, *one.remarks) if text not in (before.text, *before.remarks)]
+            one = before._replace(tasks=(*before.tasks, *one.tasks), remarks=(*before.remarks, *texts))
+        made[key] = one
+    return list(made.values())
+
+
 def _asked(task: TaskView) -> Question | None:
     """What a settled task asks of a person."""
     raised = [f"{one.kind}: {one.summary}" for one in task.claim.escalations]
@@ -110,7 +127,7 @@ def _asked(task: TaskView) -> Question | None:
         return Question(word, (task,), reason, (*needs, *raised), paths=_flag_paths(task))
     if place.reason and place.word in (SET_ASIDE, ON_BRANCH) and word not in NOT_TRUE:
         more = ("Part of its work is on the branch.",) if place.in_part else ()
-        return Question(SET_ASIDE, (task,), place.reason, (*more, *raised))
+        return Question(SET_ASIDE, (task,), place.reason, (*more, *raised), paths=place.clashes)
     if raised:
         return Question(RAISED, (task,), raised[0], tuple(raised[1:]))
     if task.verdict.flaky and place.word != ON_BRANCH:
