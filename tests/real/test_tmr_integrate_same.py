@@ -9,7 +9,7 @@ from mngr.tmr.branch.integration import integrate
 from mngr.tmr.branch.objects import Objects
 from mngr.tmr.branch.same_edit import Alike, near
 from mngr.tmr.branch.unit import VerifiedWork
-from tests.support.tmr import FIX_SUB
+from tests.support.tmr import FIX_SUB, TESTS
 from tests.support.tmr import Project as CalcProject
 from tests.support.user import User
 from tests.support.work import Project, TextGate, summary, trailers
@@ -118,11 +118,15 @@ def test_nearly_the_same_edit_in_one_place_is_told_from_another(project: Project
 @pytest.mark.timeout(300)
 def test_three_agents_that_fix_one_bug_in_their_own_words_are_one_commit(user: User) -> None:
     body = "\n\ndef test_{0}():\n    assert calc.sub({1}, 1) == {1} - 1\n"
-    tests = "import calc\n" + "".join(body.format(name, number) for number, name in enumerate(NAMES, 3))
+    tests = (
+        TESTS.partition("\n\n\ndef test_sub")[0]
+        + "\n"
+        + "".join(body.format(name, number) for number, name in enumerate(NAMES, 3))
+    )
     calc = CalcProject(user, tests=tests)
     for name, line in zip(NAMES, ["a - b", "a - b  # no less", "(a - b)"], strict=True):
         calc.script(f"test_{name}", FIX_SUB.replace("    return a - b\nEND", f"    return {line}\nEND"))
-    calc.tmr("--no-canary").ok()
+    calc.tmr("--no-canary", "--failing").ok()
     found = calc.status()["integration"]
     assert [len(one["slugs"]) for one in found["commits"]] == [3] and not found["set_aside"]
     message = user.git("log", "-1", "--format=%B", found["tip"])
