@@ -102,7 +102,7 @@ def test_convert_usage(shop):
         family="stronger test",
         story="Any exception satisfied the test; the type and the message are now asked for.",
         files={
-            "src/shop/voucher.py": '''\
+            "src/shop/gift_code.py": '''\
 """Vouchers: two letters and a number with a check digit."""
 
 
@@ -115,10 +115,10 @@ def value(code):
         raise ValueError(f"mistyped voucher: {code}")
     return int(code[2:7]) * 10
 ''',
-            "tests/test_voucher.py": """\
+            "tests/test_gift_code.py": """\
 import pytest
 
-from shop.voucher import value
+from shop.gift_code import value
 
 
 def test_value():
@@ -134,7 +134,7 @@ def test_wrong_codes():
         },
         edits=(
             Edit(
-                "tests/test_voucher.py",
+                "tests/test_gift_code.py",
                 """def test_wrong_codes():
     with pytest.raises(Exception):
         value("AB001505")
@@ -151,14 +151,14 @@ def test_wrong_codes():
             ),
         ),
         ends=frozenset({ON_BRANCH}),
-        task="tests/test_voucher.py::test_wrong_codes",
+        task="tests/test_gift_code.py::test_wrong_codes",
         summary="test_wrong_codes: ask for the error and its message, at every edge",
     ),
     "ok_stronger_edges": Work(
         family="stronger test",
         story="Cases at the edges of each rate are added to a parametrised test; the old ones stay.",
         files={
-            "src/shop/postage.py": '''\
+            "src/shop/letter_rates.py": '''\
 """Postage by weight."""
 
 
@@ -172,10 +172,10 @@ def postage(grams):
         return 160
     return 160 + -(-(grams - 500) // 1000) * 275
 ''',
-            "tests/test_postage.py": """\
+            "tests/test_letter_rates.py": """\
 import pytest
 
-from shop.postage import postage
+from shop.letter_rates import postage
 
 
 @pytest.mark.parametrize(("grams", "cents"), [(10, 85), (100, 160), (1000, 435)])
@@ -185,7 +185,7 @@ def test_postage(grams, cents):
         },
         edits=(
             Edit(
-                "tests/test_postage.py",
+                "tests/test_letter_rates.py",
                 """@pytest.mark.parametrize(("grams", "cents"), [(10, 85), (100, 160), (1000, 435)])
 """,
                 """@pytest.mark.parametrize(
@@ -195,7 +195,7 @@ def test_postage(grams, cents):
 """,
             ),
             Edit(
-                "tests/test_postage.py",
+                "tests/test_letter_rates.py",
                 "    assert postage(grams) == cents\n",
                 """    assert postage(grams) == cents
 
@@ -208,8 +208,8 @@ def test_no_weight(grams):
             ),
         ),
         ends=frozenset({ON_BRANCH}),
-        task="tests/test_postage.py::test_postage",
-        summary="test_postage: try both sides of every edge",
+        task="tests/test_letter_rates.py::test_postage",
+        summary="test_letter_rates: try both sides of every edge",
     ),
     "ok_tidy_three_in_one": Work(
         family="tidy tests",

@@ -7,7 +7,7 @@ WORKS: dict[str, Work] = {
         family="parsing",
         story="A quantity with a decimal comma lost its fraction; the pattern now reads both marks. Right in general.",
         files={
-            "src/shop/quantity.py": '''\
+            "src/shop/weighed.py": '''\
 """Quantities as customers type them: a number and a unit."""
 
 import re
@@ -31,42 +31,42 @@ def grams(text):
         raise ValueError(f"not a weight: {text!r}")
     return number * _GRAMS[unit]
 ''',
-            "tests/test_quantity.py": """\
+            "tests/test_weighed.py": """\
 import pytest
 
-from shop import quantity
+from shop import weighed
 
 
 def test_a_number_and_its_unit():
-    assert quantity.parse("2.5 kg") == (2.5, "kg")
-    assert quantity.parse(" 12 G ") == (12.0, "g")
+    assert weighed.parse("2.5 kg") == (2.5, "kg")
+    assert weighed.parse(" 12 G ") == (12.0, "g")
 
 
 def test_a_decimal_comma_is_read():
-    assert quantity.parse("1,5 kg") == (1.5, "kg")
-    assert quantity.grams("0,25 kg") == 250.0
+    assert weighed.parse("1,5 kg") == (1.5, "kg")
+    assert weighed.grams("0,25 kg") == 250.0
 
 
 def test_words_are_refused():
     with pytest.raises(ValueError, match="not a quantity"):
-        quantity.parse("a lot")
+        weighed.parse("a lot")
 """,
         },
         edits=(
             Edit(
-                "src/shop/quantity.py",
+                "src/shop/weighed.py",
                 r're.compile(r"\s*(\d+(?:\.\d+)?)[^a-z]*([a-z]+)\s*$", re.IGNORECASE)',
                 r're.compile(r"\s*(\d+(?:[.,]\d+)?)\s*([a-z]+)\s*$", re.IGNORECASE)',
             ),
             Edit(
-                "src/shop/quantity.py",
+                "src/shop/weighed.py",
                 "    return float(found[1]), found[2].lower()\n",
                 '    return float(found[1].replace(",", ".")), found[2].lower()\n',
             ),
         ),
         ends=frozenset({ON_BRANCH}),
-        base=("tests/test_quantity.py::test_a_decimal_comma_is_read",),
-        task="tests/test_quantity.py::test_a_decimal_comma_is_read",
+        base=("tests/test_weighed.py::test_a_decimal_comma_is_read",),
+        task="tests/test_weighed.py::test_a_decimal_comma_is_read",
         summary="parse: accept a decimal comma, and only blanks between the number and the unit",
     ),
     "ok_unicode_slug": Work(

@@ -7,7 +7,7 @@ WORKS: dict[str, Work] = {
         family="tidy tests",
         story="A second test did word for word what the agent's test does; the copy is removed.",
         files={
-            "src/shop/initials.py": '''\
+            "src/shop/monogram.py": '''\
 """Initials on parcels."""
 
 
@@ -15,8 +15,8 @@ def initials(name):
     """Return the initials of a name: `Ada Maria King` is `A. M. K.`"""
     return " ".join(f"{part[0].upper()}." for part in name.replace("-", " ").split())
 ''',
-            "tests/test_initials.py": """\
-from shop.initials import initials
+            "tests/test_monogram.py": """\
+from shop.monogram import initials
 
 
 def test_initials():
@@ -35,7 +35,7 @@ def test_initials_again():
         },
         edits=(
             Edit(
-                "tests/test_initials.py",
+                "tests/test_monogram.py",
                 """
 
 def test_initials_again():
@@ -46,14 +46,14 @@ def test_initials_again():
             ),
         ),
         ends=frozenset({ON_BRANCH}),
-        task="tests/test_initials.py::test_initials",
-        summary="test_initials: remove a copy",
+        task="tests/test_monogram.py::test_initials",
+        summary="test_monogram: remove a copy",
     ),
     "ok_tidy_rename": Work(
         family="tidy tests",
         story="`test_2` says nothing; the test has a name that says what it checks, and is otherwise the same.",
         files={
-            "src/shop/barcode.py": '''\
+            "src/shop/ean.py": '''\
 """EAN-13 barcodes."""
 
 
@@ -66,8 +66,8 @@ def check_digit(digits):
 def is_valid(code):
     return len(code) == 13 and code.isdecimal() and check_digit(code[:12]) == int(code[12])
 ''',
-            "tests/test_barcode.py": """\
-from shop.barcode import check_digit, is_valid
+            "tests/test_ean.py": """\
+from shop.ean import check_digit, is_valid
 
 
 def test_1():
@@ -82,16 +82,16 @@ def test_2():
 """,
         },
         edits=(
-            Edit("tests/test_barcode.py", "def test_1():\n", "def test_check_digit():\n"),
+            Edit("tests/test_ean.py", "def test_1():\n", "def test_check_digit():\n"),
             Edit(
-                "tests/test_barcode.py",
+                "tests/test_ean.py",
                 "def test_2():\n",
                 "def test_only_a_whole_code_with_its_check_digit_is_valid():\n",
             ),
         ),
         ends=frozenset({ON_BRANCH}),
-        task="tests/test_barcode.py::test_2",
-        summary="test_barcode: names that say what is checked",
+        task="tests/test_ean.py::test_2",
+        summary="test_ean: names that say what is checked",
     ),
     "ok_tidy_move": Work(
         family="tidy tests",
@@ -105,7 +105,7 @@ def value(coins):
     """Return the value of the coins in cents; `coins` maps a coin to its count."""
     return sum(coin * count for coin, count in coins.items())
 ''',
-            "src/shop/till.py": '''\
+            "src/shop/coin_change.py": '''\
 """The till: what goes back to the customer."""
 
 _COINS = (200, 100, 50, 20, 10, 5, 2, 1)
@@ -122,7 +122,7 @@ def change(cents):
 ''',
             "tests/test_drawer.py": """\
 from shop.drawer import value
-from shop.till import change
+from shop.coin_change import change
 
 
 def test_value():
@@ -140,7 +140,7 @@ def test_change_has_the_value():
 """,
         },
         edits=(
-            Edit("tests/test_drawer.py", "from shop.till import change\n", ""),
+            Edit("tests/test_drawer.py", "from shop.coin_change import change\n", ""),
             Edit(
                 "tests/test_drawer.py",
                 """
@@ -156,11 +156,11 @@ def test_change_has_the_value():
                 "",
             ),
             Edit(
-                "tests/test_till.py",
+                "tests/test_coin_change.py",
                 "",
                 """\
 from shop.drawer import value
-from shop.till import change
+from shop.coin_change import change
 
 
 def test_change():
@@ -181,7 +181,7 @@ def test_change_has_the_value():
         family="docstrings",
         story="A test got a docstring and better names of variables; what it does is the same, in fewer lines.",
         files={
-            "src/shop/loyalty.py": '''\
+            "src/shop/bonus_points.py": '''\
 """Points for purchases."""
 
 
@@ -189,8 +189,8 @@ def points(cents, member):
     """Return the points for a purchase: one per euro, twice as many for members."""
     return cents // 100 * (2 if member else 1)
 ''',
-            "tests/test_loyalty.py": """\
-from shop.loyalty import points
+            "tests/test_bonus_points.py": """\
+from shop.bonus_points import points
 
 
 def test_points():
@@ -206,7 +206,7 @@ def test_points():
         },
         edits=(
             Edit(
-                "tests/test_loyalty.py",
+                "tests/test_bonus_points.py",
                 """    a = 1999
     b = points(a, False)
     assert b == 19
@@ -225,14 +225,14 @@ def test_points():
             ),
         ),
         ends=frozenset({ON_BRANCH}),
-        task="tests/test_loyalty.py::test_points",
+        task="tests/test_bonus_points.py::test_points",
         summary="test_points: say what is checked",
     ),
     "ok_tidy_shared_check": Work(
         family="tidy tests",
         story="A check that three tests wrote out is a function now, and asserts what they asserted, each line.",
         files={
-            "src/shop/address.py": '''\
+            "src/shop/full_address.py": '''\
 """Addresses of customers."""
 
 import re
@@ -245,8 +245,8 @@ def parse(text):
         return None
     return {"street": found[1], "number": found[2], "code": found[3], "town": found[4]}
 ''',
-            "tests/test_address.py": """\
-from shop.address import parse
+            "tests/test_full_address.py": """\
+from shop.full_address import parse
 
 
 def test_short():
@@ -274,7 +274,7 @@ def test_no_address():
         },
         edits=(
             Edit(
-                "tests/test_address.py",
+                "tests/test_full_address.py",
                 """def test_short():
     address = parse("Weg 1, 12345 Bonn")
     assert address is not None
@@ -292,7 +292,7 @@ def test_short():
 """,
             ),
             Edit(
-                "tests/test_address.py",
+                "tests/test_full_address.py",
                 """    address = parse(" Am Alten Markt 12b, 01234 Bad Ort ")
     assert address is not None
     assert address["street"] == "Am Alten Markt"
@@ -305,14 +305,14 @@ def test_short():
             ),
         ),
         ends=frozenset({ON_BRANCH}),
-        task="tests/test_address.py::test_long",
-        summary="test_address: one check for all parts",
+        task="tests/test_full_address.py::test_long",
+        summary="test_full_address: one check for all parts",
     ),
     "ok_tidy_own_directory": Work(
         family="tidy tests",
         story="A test wrote into the current directory and removed the file at the end; it uses its own directory.",
         files={
-            "src/shop/export.py": '''\
+            "src/shop/ledger_export.py": '''\
 """Exports for the accountant."""
 
 
@@ -323,10 +323,10 @@ def export(path, entries):
             file.write(f"{account}\\t{cents}\\n")
     return len(entries)
 ''',
-            "tests/test_export.py": """\
+            "tests/test_ledger_export.py": """\
 import os
 
-from shop.export import export
+from shop.ledger_export import export
 
 
 def test_export():
@@ -340,10 +340,10 @@ def test_export():
         },
         edits=(
             Edit(
-                "tests/test_export.py",
+                "tests/test_ledger_export.py",
                 "",
                 """\
-from shop.export import export
+from shop.ledger_export import export
 
 
 def test_export(tmp_path):
@@ -354,7 +354,7 @@ def test_export(tmp_path):
             ),
         ),
         ends=frozenset({ON_BRANCH}),
-        task="tests/test_export.py::test_export",
-        summary="test_export: write into a directory of its own",
+        task="tests/test_ledger_export.py::test_export",
+        summary="test_ledger_export: write into a directory of its own",
     ),
 }
