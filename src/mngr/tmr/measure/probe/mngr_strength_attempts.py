@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 import mngr_tmr_probe as probe
 import pytest
@@ -19,7 +20,8 @@ TIMEOUT = "timeout"
 CRASHED = "crashed"
 _BATCH = 60
 
-First = Callable[[], object]  # what a child does before it runs the test
+if TYPE_CHECKING:
+    First = Callable[[], object]  # what a child does before it runs the test
 
 
 def attempt(item: pytest.Item, *, seconds: float, first: First = lambda: None, warm: bool = False) -> str:

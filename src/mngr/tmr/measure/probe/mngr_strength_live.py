@@ -8,9 +8,9 @@ import os
 import sys
 import types
 from collections.abc import Collection, Iterator, Sequence
-from functools import cache
+from functools import lru_cache
 
-_real = cache(os.path.realpath)
+_real = lru_cache(maxsize=None)(os.path.realpath)
 
 
 class Live:
