@@ -126,14 +126,18 @@ def _lines(text: bytes) -> list[bytes]:
 
 def _edits(old: list[bytes], new: list[bytes]) -> list[Edit]:
     """The hunks between two versions; those with nothing but blank lines between them are one."""
-    spans: list[tuple[int, int, int, int]] = []
-    for what, start, end, begin, stop in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+    least = min(len(old), len(new))
+    head = next((at for at in range(least) if old[at] != new[at]), least)
+    tail = next((at for at in range(least - head) if old[-1 - at] != new[-1 - at]), least - head)
+    middle = SequenceMatcher(None, old[head : len(old) - tail], new[head : len(new) - tail])
+    spans: list[list[int]] = []
+    for what, *span in middle.get_opcodes():
         if what == "equal":
             continue
+        start, end, begin, stop = (at + head for at in span)
         if spans and not b"".join(old[spans[-1][1] : start]).strip():
-            start, begin = spans[-1][0], spans[-1][2]
-            spans.pop()
-        spans.append((start, end, begin, stop))
+            start, _, begin, _ = spans.pop()
+        spans.append([start, end, begin, stop])
     return [Edit(start, end - start, b"".join(new[begin:stop])) for start, end, begin, stop in spans]
 
 
