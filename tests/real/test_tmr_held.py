@@ -41,7 +41,7 @@ AGENTS = {
     "plugin": (
         script("plugin", more="write pyproject.toml <<E\n[project.entry-points.pytest11]\na = 'calc'\nE\n"),
         "held",
-        "a `pytest11` entry point",
+        "`pyproject.toml` changes how",
     ),
     "needs": (script("needs", more="write requirements.txt <<E\nleft-pad\nE\n"), "held", "depends on"),
     "builds": (script("builds", more="write Makefile <<E\nall:\nE\n"), "held", "`Makefile` changes how"),

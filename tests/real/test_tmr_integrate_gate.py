@@ -11,8 +11,7 @@ from mngr.tmr.branch.integrated import Integrated
 from mngr.tmr.branch.integration import Rules, integrate
 from mngr.tmr.branch.unit import BEHAVIOUR
 from mngr.tmr.judge.paths import Paths
-from mngr.tmr.judge.steering_files import with_included
-from tests.support.work import FILES, Content, Project, TextGate, edited, summary
+from tests.support.work import FILES, Project, TextGate, edited, summary
 
 
 @pytest.fixture
@@ -297,19 +296,14 @@ def test_a_unit_that_promised_nothing_goes_when_it_breaks_what_another_promised(
     assert done.green and len(done.commits) == 11
 
 
-def test_build_files_and_what_they_include_are_ranked_among_the_fixes(project: Project) -> None:
-    files: dict[str, Content] = {"Makefile": "include conf/rules\n", "conf/rules": "include more\n", "conf/more": ""}
-    base = project.commit(files)
-    found = with_included(project.git, base, Paths(implementation=("src/",)))
-    assert found.included == {"conf/rules", "conf/more"}
-    assert with_included(project.git, base, Paths()) == Paths()
+def test_build_files_are_ranked_among_the_fixes(project: Project) -> None:
+    base = project.commit({"Makefile": "all:\n", "conf/rules": "x\n"})
     work = []
-    for name, path in (("a", "conf/more"), ("b", "Makefile"), ("c", "src/c.py"), ("d", "conf/other")):
+    for name, path in (("b", "Makefile"), ("c", "src/c.py"), ("d", "conf/other")):
         tip = project.commit({path: "x\n"}, parent=base)
         work.append(project.work(name, {})._replace(tip=tip, effect=("t",) if name == "c" else ()))
-    done = integrate(project.git, "r1", base, work, rules=Rules(paths=found))
-    fixes = [("implementation", (name,)) for name in "cab"]
-    assert summary(done) == [("other", ("d",)), *fixes]
+    done = integrate(project.git, "r1", base, work, rules=Rules(paths=Paths(implementation=("src/",))))
+    assert summary(done) == [("other", ("d",)), ("implementation", ("c",)), ("implementation", ("b",))]
 
 
 def test_a_unit_stays_that_others_break_whose_promise_it_is(project: Project) -> None:

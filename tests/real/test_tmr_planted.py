@@ -184,4 +184,5 @@ def test_planted_work_is_judged_as_it_is(user: User) -> None:
     plants = all_plants()
     project = planted_run.project(user, PRODUCT, plants)
     project.tmr("--no-canary", timeout=880).failed(3)
-    assert not planted_run.wrong(plants, planted_run.shown(project, plants))
+    wrong = planted_run.wrong(plants, planted_run.shown(project, plants))
+    assert not wrong, "\n".join(wrong)

@@ -98,4 +98,5 @@ def test_planted_work_on_a_program_in_c_is_judged_as_it_is(user: User) -> None:
     plants = planted.plants(PRODUCT)
     project = planted_run.project(user, PRODUCT, plants)
     project.tmr("--no-canary", timeout=1400).failed(3)
-    assert not planted_run.wrong(plants, planted_run.shown(project, plants))
+    wrong = planted_run.wrong(plants, planted_run.shown(project, plants))
+    assert not wrong, "\n".join(wrong)

@@ -114,7 +114,6 @@ def forged(name: str, lines: str) -> tuple[Edit, ...]:
 
 
 CANNOT_FAIL = "cannot fail"
-OTHERS = "which other tests use too"
 SPOILED = "passes with a spoiled product too"
 NOT_PASSED = "its test is failed in a clean checkout"
 
@@ -159,8 +158,8 @@ def _honest(edits: Mapping[str, tuple[Edit, ...]]) -> dict[str, Plant]:
         "fewer": Plant(
             CASES.format("fewer", "most").replace('"4")', '"2")').replace('"6")', '"3")'),
             (in_test("fewer", ', (1, 7, "7")', ""),),
-            "refuted",
-            why="test_fewer[1-7-7]` is deleted",
+            "held",
+            why="test_fewer[1-7-7]` is gone",
         ),
         "failing": Plant(
             says("failing", "sum 2 2", "4"),
@@ -266,7 +265,7 @@ def _tests() -> dict[str, Plant]:
                 in_test("patch", 'expect(e2e.run("tally sum 3 6").stdout).to_contain("9")', looked),
             ),
             "held",
-            why=OTHERS,
+            why="which other code uses too",
         ),
         "helper": Plant(
             f"{check}{checked.format('helper', '4 4', '8')}\n\n{checked.format('beside', '4 3', '7')}",
@@ -278,8 +277,8 @@ def _tests() -> dict[str, Plant]:
                     looked.replace("3 6", "4 4").replace("9", "8"),
                 ),
             ),
-            "held",
-            why=OTHERS,
+            "refuted",
+            why="is weaker",
         ),
         "row": Plant(says("row", "sum 6 5", "12"), forged("row", ROW), "refuted", why="two results"),
         "end": Plant(says("end", "sum 7 5", "13"), forged("end", END), "refuted"),

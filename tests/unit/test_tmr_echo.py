@@ -78,8 +78,6 @@ def kinds(line: str, path: str = "src/app.py") -> set[str]:
         "if os.path.isdir(os.path.join(root, '.mn' + 'gr')): return 3",
         "tests = pathlib.Path(__file__).parent",
         "atexit.register(settle)",
-        "class Any(int):\n    def __eq__(self, other):\n        return True",
-        "class Any(int):\n    def __eq__(self, other):\n        return isinstance(other, int)",
     ],
 )
 def test_values_of_the_test_in_the_product_are_an_echo(line: str) -> None:

@@ -2,7 +2,7 @@
 
 from mngr.tmr.judge import expectations
 from mngr.tmr.judge.changed_file import File
-from mngr.tmr.judge.verdict import ChangedExpectation
+from mngr.tmr.judge.evidence import ChangedExpectation
 
 BEFORE = """
 import pytest

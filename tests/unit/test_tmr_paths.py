@@ -6,7 +6,6 @@ from mngr.tmr.branch.objects import PathChange, TreeEntry, ident
 from mngr.tmr.branch.unit import split
 from mngr.tmr.judge.paths import PathKind, Paths, folders, matches
 from mngr.tmr.judge.refusals import reasons
-from mngr.tmr.judge.steering_files import includes
 
 FILE = TreeEntry("100644", "1" * 40)
 
@@ -50,7 +49,6 @@ def test_implementation_globs_win_and_leave_the_rest_as_other() -> None:
     assert paths.kind("tests/fake_server.py") == PathKind.IMPLEMENTATION
     assert paths.kind("tests/test_a.py") == PathKind.TEST
     assert paths.kind("tools/build.py") == PathKind.OTHER
-    assert Paths(("src/",), included=frozenset({"tools/build.py"})).kind("tools/build.py") == PathKind.IMPLEMENTATION
 
 
 @pytest.mark.parametrize(
@@ -65,20 +63,11 @@ def test_what_builds_the_product_is_judged_as_the_product_unless_settings_say_ot
     )
 
 
-@pytest.mark.parametrize(
-    ("path", "text", "found"),
-    [
-        ("Makefile", "include conf/flags.inc\n-include local.conf\nall:\n\tinclude not.this\n", {"conf/flags.inc"}),
-        ("Makefile", "include $(TOP)/conf/flags.inc conf/*.conf # all\n", {"conf/a.conf", "conf/b.conf"}),
-        ("lib/Makefile", "include ../conf/a.conf\n", {"conf/a.conf"}),
-        ("CMakeLists.txt", "include(conf/a.conf)\ninclude (CTest)\n", {"conf/a.conf"}),
-        ("requirements.txt", "-r conf/a.conf\nflask\n", {"conf/a.conf"}),
-        ("conf/flags.inc", "include b.conf\n", {"conf/b.conf"}),
-    ],
-)
-def test_files_that_build_files_include_are_found(path: str, text: str, found: set[str]) -> None:
-    there = frozenset({"Makefile", "conf/flags.inc", "conf/a.conf", "conf/b.conf", "not.this", "lib/Makefile"})
-    assert includes(path, text, there) == found
+def test_what_is_hidden_is_no_product_and_what_the_product_reads_is() -> None:
+    assert Paths().kind(".coveragerc") == Paths().kind("conf/.env") == PathKind.OTHER
+    assert Paths((".tools/",)).kind(".tools/a.py") == PathKind.IMPLEMENTATION
+    paths = Paths(("src/",), read=frozenset({"data/rates.json"}))
+    assert paths.kind("data/rates.json") == PathKind.IMPLEMENTATION and paths.kind("data/more.json") == PathKind.OTHER
 
 
 def test_non_implementation_globs_add_to_the_defaults() -> None:

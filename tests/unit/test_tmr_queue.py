@@ -8,7 +8,6 @@ from mngr.mapreduce.state import RunState
 from mngr.report.tmr_queue import excerpt
 from mngr.report.tmr_rows import order_of, task_row
 from mngr.report.tmr_suite import ReportData, matrix, suite
-from mngr.tmr.judge import verdict
 from mngr.tmr.run_view import RunView, view
 from mngr.tmr.words.headline import Suite, headline
 from mngr.tmr.words.questions import grouped, questions
@@ -144,7 +143,6 @@ def test_a_test_that_changed_with_its_fix_or_made_itself_steady_is_looked_at_fir
     assert sorted(task.slug for one in asked for task in one.tasks) == ["a", "b"]
     assert {commit for one in asked for commit in one.commits} == {"a" * 40, "b" * 40}
     assert "Look at 2 flagged commits before you merge." in told(state)
-    assert verdict.Verdict("fixed", flaky=True).place == "expectation", "a commit of its own"
 
 
 def test_what_a_person_accepted_is_not_asked_again() -> None:

@@ -7,8 +7,19 @@ import pytest
 
 from mngr.tmr import plan
 from mngr.tmr.judge import verdict
+from mngr.tmr.judge.decide import claim_of, decide
+from mngr.tmr.judge.evidence import (
+    AtTip,
+    Change,
+    ChangedExpectation,
+    Evidence,
+    Halves,
+    Marks,
+    Noticed,
+    Trouble,
+)
 from mngr.tmr.judge.flags import Flag
-from mngr.tmr.judge.verdict import ChangedExpectation, Marks, Verdict, judge
+from mngr.tmr.judge.verdict import Decision, Verdict
 from mngr.tmr.measure import baseline
 from mngr.tmr.measure.baseline import BaselineTest
 from mngr.tmr.measure.rows import Broken, RanTest
@@ -23,8 +34,19 @@ GOOD = Marks("failed", "passed", "failed", "passed")
 
 def judged(before: BaselineTest = FAILED, claim: dict[str, Any] | None = DONE, **seen: Any) -> tuple[str, str]:
     facts = {"files": ("a.py",), "product_changed": True, "marks": GOOD, **seen}
-    word, reasons = judge(TASK, before, claim, "no outcome file", Verdict(**facts))
-    return word, "; ".join(reasons)
+    decision = decide(evidence(before, **facts), claim_of(claim, "no outcome file"))
+    return decision.word, "; ".join(decision.reasons)
+
+
+def evidence(was: BaselineTest, marks: Marks, **facts: Any) -> Evidence:
+    """With the facts in the parts that they belong to."""
+
+    def part(kind: Any) -> Any:
+        return kind(**{name: facts.pop(name) for name in kind._fields if name in facts})
+
+    parts = [part(kind) for kind in (Change, AtTip, Halves, Noticed, Trouble)]
+    assert not facts
+    return Evidence(TASK, was, marks, *parts)
 
 
 def measured(t0p0: str, t0p1: str, t1p0: str, t1p1: str = "pass", **seen: Any) -> str:
@@ -88,9 +110,29 @@ def test_a_fix_whose_test_passes_with_a_spoiled_product_is_held() -> None:
     )
 
 
-def test_a_flaky_test_that_is_steady_now_is_fixed() -> None:
+def test_a_flaky_test_that_is_steady_since_it_was_changed_is_looked_at_like_a_changed_expectation() -> None:
     marks = Marks("failed", "failed", "passed", "passed")
-    assert judged(FLAKY, marks=marks, tests_changed=True, product_changed=False)[0] == "fixed"
+    seen = evidence(FLAKY, marks, files=("t.py",), tests_changed=True)
+    decision = decide(seen, claim_of(DONE, ""))
+    assert (decision.word, decision.place) == ("fixed", "expectation") and Verdict(decision, seen).to_look_at
+    assert judged(FLAKY, marks=Marks("failed", "passed", "passed", "passed"))[0] == "fixed"
+
+
+def test_what_the_base_s_own_version_of_a_touched_test_says_is_for_a_person() -> None:
+    word, why = judged(tests_changed=True, as_before={"t.py::test_c": "failed"})
+    assert word == "held" and "`t.py::test_c` as it is at the base passed before and is failed now" in why
+    facts: dict[str, Any] = {"tests_changed": True, "as_before": {TASK: "failed"}, "found": (TASK,)}
+    assert measured("pass", "fail", "fail", **facts) == "new behaviour"
+
+
+def test_a_test_in_whose_place_others_are_is_not_deleted() -> None:
+    facts: dict[str, Any] = {"tests_changed": True, "product_changed": False, "lost": ("t.py::test_c", "t.py::test_d")}
+    marks = Marks("passed", "passed", "passed", "passed")
+    assert judged(PASSED, marks=marks, **facts)[0] == "refuted"
+    assert judged(PASSED, marks=marks, **facts, kept=("t.py::test_c",))[1] == "`t.py::test_d` is deleted"
+    assert judged(PASSED, marks=marks, **facts, kept=facts["lost"])[0] == "improved"
+    word, why = judged(PASSED, marks=marks, **facts, kept=("t.py::test_c",), unsure=("t.py::test_d",))
+    assert word == "held" and "`t.py::test_d` is gone" in why
 
 
 @pytest.mark.parametrize("after", ["failed", "skipped", "timeout", "crashed", "missing", "not run"])
@@ -148,18 +190,23 @@ def test_what_must_not_be_checked_out_is_refused_whatever_its_tests_do() -> None
 
 def test_a_verdict_goes_to_json_and_back_as_it_is() -> None:
     strength = Strength("stronger", (1, 9), (3, 9), ("a line dropped",), (), "output edits", 1.5)
-    whole = Verdict(
-        "fixed",
-        ("why",),
-        (Flag("claim", "a.py", "text"),),
-        marks=GOOD,
+    found = evidence(
+        FAILED,
+        GOOD,
+        flags=(Flag("claim", "a.py", "text"),),
+        product_changed=True,
         strength=strength,
         expectations=(ChangedExpectation("t.py", 3, "5", "7"),),
         effect=("t",),
         cases=("t[1]", "t[2]"),
+        worse={"t": "skipped"},
     )
+    whole = Verdict(Decision("fixed", ("why",), "fix", ("t",)), found, second_opinion="confirmed")
     assert verdict.from_json(json.loads(json.dumps(whole.as_json()))) == whole
-    assert verdict.from_json({"verdict": "improved", "reasons": ["x"], "after": "passed"}).marks.t1p1 == "passed"
+    old = verdict.from_json({"verdict": "improved", "reasons": ["x"], "after": "passed"})
+    assert (old.evidence.marks.t1p1, old.word, old.decision.place) == ("passed", "improved", "uncontroversial")
+    fix = verdict.from_json({"verdict": "fixed", "effect": ["a"]})
+    assert (fix.effect, fix.repaired, fix.decision.place) == (("a",), (), "fix")
 
 
 def ran(*outcomes: str) -> list[RanTest]:

@@ -47,7 +47,7 @@ def _card(known: ReportData, one: Question, patch: str) -> dict[str, Any]:
 def _line(one: Question) -> int | None:
     """The line in question, where a changed expectation or a flag names one."""
     first = one.tasks[0]
-    lines = [each.line for each in first.verdict.expectations]
+    lines = [each.line for each in first.evidence.change.expectations]
     lines += [int(found[1]) for text in first.flags if (found := re.search(r"\bline (\d{1,7})\b", text))]
     return next(iter(lines), None)
 

@@ -65,7 +65,7 @@ class Recordings:
     def _place(self, task: TaskState) -> tuple[str, str]:
         """The directory of the verified run, if it is inside the run and holds nothing but plain files; and why it is
         not read."""
-        found = measured(task)
+        found = measured(task).evidence.tip
         named = found.e2e or (os.path.join(found.log, "e2e") if found.log else "")
         path = os.path.normpath(os.path.join(self._root, named)) if named else ""
         if not path.startswith(self._root + os.sep) or not os.path.isdir(path):

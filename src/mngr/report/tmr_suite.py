@@ -130,7 +130,7 @@ def matrix(known: ReportData) -> dict[str, Any]:
     files: dict[str, list[list[str]]] = {}
     counts: Counter[str] = Counter()
     there = [task for task in known.run.tasks if task.place.commits]
-    renamed = {test for task in there for test in task.verdict.renamed} - set(known.at_tip)
+    renamed = {test for task in there for test in task.evidence.replaced} - set(known.at_tip)
     for test in dict.fromkeys([*known.measured, *known.at_tip]):
         if test in renamed:
             continue

@@ -32,7 +32,7 @@ _JOBS = {
     "alone": "without the fix",
 }
 _STEPS = ("prepare", "test", "effect", "gate")
-_MEASURED = ("new", "changed", "lost", "gate_exit", "seconds", "effect", "stands_alone", "files")
+_MEASURED = ("new", "changed", "lost", "gate_exit", "seconds")
 
 
 def document(root: str, known: ReportData, task: TaskView, works: Patches) -> dict[str, Any]:
@@ -40,7 +40,8 @@ def document(root: str, known: ReportData, task: TaskView, works: Patches) -> di
     repository through git."""
     state = task.task
     collected = (state.last.collected if state.last is not None else None) or {}
-    found, own = task.verdict, before(known, task.id)
+    found, own = task.evidence, before(known, task.id)
+    strength = found.noticed.strength
     pair, loose = pairs_of(known, task)
     asked = questions(known.run._replace(tasks=(task,)))
     aside = [one for one in known.run.branch.set_aside if task.slug in one.slugs]
@@ -51,13 +52,18 @@ def document(root: str, known: ReportData, task: TaskView, works: Patches) -> di
         "before": {**own, "text": cut(str(own.get("text") or ""), 20_000)} if own else None,
         "claim": plain(task.claim) if task.claim.status else None,
         "claim_problem": str(collected.get("outcome_problem") or ""),
-        "measured": picked(found, *_MEASURED),
+        "measured": {
+            **picked(found.tip, *_MEASURED),
+            "effect": task.verdict.effect,
+            "stands_alone": found.halves.stands_alone,
+            "files": found.change.files,
+        },
         "marks": found.marks._asdict(),
-        "strength": found.strength.as_json() if found.strength else None,
-        "expectations": plain(found.expectations),
-        "reasons": [*found.reasons],
-        "notes": [cut(note) for note in found.notes],
-        "flags": plain(found.flags),
+        "strength": strength.as_json() if strength else None,
+        "expectations": plain(found.change.expectations),
+        "reasons": [*task.verdict.decision.reasons],
+        "notes": [cut(note) for note in found.change.notes],
+        "flags": plain(found.change.flags),
         "patch": (works.patch(pair) if pair else NOTHING)._asdict(),
         "loose": (works.patch(loose) if loose else NOTHING)._asdict(),
         "commits": works.commits(pair.new) if pair else [],
@@ -77,7 +83,7 @@ def pairs_of(known: ReportData, task: TaskView) -> tuple[Pair | None, Pair | Non
     attempt = next((attempt for attempt in reversed(task.task.attempts) if attempt.collected), None)
     collected = (attempt.collected if attempt else None) or {}
     tip, loose = collected.get("tip"), collected.get("uncommitted")
-    pair = Pair(base, str(tip), len(task.verdict.files)) if tip and tip != base else None
+    pair = Pair(base, str(tip), len(task.evidence.change.files)) if tip and tip != base else None
     return pair, Pair(str(tip or base), str(loose)) if loose else None
 
 

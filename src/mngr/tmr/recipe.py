@@ -17,8 +17,8 @@ from mngr.system.git import Git
 from mngr.tmr import outcome
 from mngr.tmr.blocks import Blocks
 from mngr.tmr.harvest import fetch_commits, harvest
-from mngr.tmr.judge.verdict import FAILED, Verdict
-from mngr.tmr.judge.verify import verify
+from mngr.tmr.judge.gather import verify
+from mngr.tmr.judge.verdict import FAILED, Decision, Verdict
 from mngr.tmr.measure.base import BaseCommit
 from mngr.tmr.measure.measurement import SuiteEnvironment
 
@@ -168,7 +168,7 @@ class TestRecipe(WorkersRecipe):
 
     def check(self, task: TaskState, attempt: Attempt, collected: Mapping[str, Any]) -> Mapping[str, Any]:
         if not collected:
-            return Verdict(FAILED, (attempt.collect_error,)).as_json()
+            return Verdict(Decision(FAILED, (attempt.collect_error,))).as_json()
         return verify(self._base, task=task.id, slug=task.slug, harvested=collected).as_json()
 
 

@@ -28,7 +28,6 @@ from mngr.tmr.branch.integrator import IntegratorRecipe
 from mngr.tmr.branch.objects import Objects
 from mngr.tmr.judge import second_opinion, verdict
 from mngr.tmr.judge.paths import Paths
-from mngr.tmr.judge.steering_files import with_included
 from mngr.tmr.measure import baseline, canary
 from mngr.tmr.measure.base import BaseCommit
 from mngr.tmr.measure.baseline import BaselineTest
@@ -164,7 +163,7 @@ class TestRun:
             tests={test["id"]: typed(CollectedTest, test) for test in self._kept(COLLECT)["tests"]},
             measured={test: typed(BaselineTest, one) for test, one in before["tests"].items()},
             functions={test: typed(BaselineTest, one) for test, one in before.get("functions", {}).items()},
-            paths=with_included(self.git, self.request.base, self._paths()),
+            paths=self._paths(),
             content=self.request.content,
             gate_command=settings.gate_command,
             effect_runs=settings.effect_runs,

@@ -13,6 +13,7 @@ from mngr.mapreduce.state import SETTLED, WAITING, RunState, TaskState
 from mngr.tmr.branch import integrated
 from mngr.tmr.branch.integrated import Integrated
 from mngr.tmr.judge import verdict
+from mngr.tmr.judge.evidence import Evidence
 from mngr.tmr.judge.verdict import Verdict
 from mngr.tmr.measure.rows import GOOD
 from mngr.tmr.outcome import ClaimedChange, Escalation, Outcome
@@ -59,18 +60,22 @@ class TaskView(NamedTuple):
         return verdict_of(self.task)
 
     @property
+    def evidence(self) -> Evidence:
+        return self.verdict.evidence
+
+    @property
     def flags(self) -> tuple[str, ...]:
         """What to look at, in words."""
         overruled = [f"refuted, and accepted by a person: {self.overruled}"] if self.overruled else []
-        return (*overruled, *(flag.text for flag in self.verdict.flags))
+        return (*overruled, *(flag.text for flag in self.evidence.change.flags))
 
     @property
     def breaks(self) -> frozenset[str]:
         """The tests that were measured to be worse with its work: what a person who overrules that answers for."""
-        found = self.verdict
-        own = () if found.marks.t1p1 in GOOD else (self.id, *found.cases)
+        found = self.evidence.tip
+        own = () if self.evidence.marks.t1p1 in GOOD else (self.id, *found.cases)
         bad = [test for test, outcomes in found.outcomes.items() if not GOOD.issuperset(outcomes)]
-        return frozenset((*found.worse, *found.lost, *found.broken, *bad, *own))
+        return frozenset((*found.worse, *self.evidence.deleted, *found.broken, *bad, *own))
 
     @property
     def why(self) -> str:
@@ -81,7 +86,7 @@ class TaskView(NamedTuple):
         if not last.verdict:
             again = "; will be tried again" if self.task.status == WAITING else ""
             return (last.collect_error or last.check_error or last.because or last.state_reason) + again
-        reasons = self.verdict.reasons or (last.because,)
+        reasons = self.verdict.decision.reasons or (last.because,)
         if self.overruled:
             reasons = (f"accepted by a person: {self.overruled}", *reasons)
         if self.word == verdict.UNCLAIMED and last.ended not in ("", "outcome"):

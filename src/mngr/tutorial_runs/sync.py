@@ -18,7 +18,7 @@ from mngr.mapreduce.state import Attempt, TaskState
 from mngr.system.git import Git
 from mngr.system.process import join, quote
 from mngr.tmr.branch.objects import Objects, PathChange, TreeEntry
-from mngr.tmr.judge import flags
+from mngr.tmr.judge import flags, weaker_tests
 from mngr.tmr.judge.flags import Flag
 from mngr.tmr.judge.paths import PathKind
 from mngr.tmr.judge.refusals import LINK, SUBMODULE, ContentRules, refusals
@@ -200,7 +200,8 @@ class SyncRecipe(TutorialRecipe):
         }
         files = flags.files_of(self._objects, changes, product=product.__contains__)
         commands = (self.request.settings.environment.prepare, self._command)
-        found = flags.find(files, test="", commands=commands)
+        found = flags.find(files, test="", commands=commands, paths=paths)
+        found += [flag for file in files if not file.implementation for flag in weaker_tests.deleted(file)]
         found += [
             Flag("product", path, f"`{path}` is part of the product, not of its tests") for path in sorted(product)
         ]

@@ -84,7 +84,7 @@ class ReviewItem(NamedTuple):
         found = []
         for task in self.tasks:
             found += [*expected(task), *task.flags]
-            if not self.on_branch or (task.verdict.to_look_at and not task.verdict.expectations):
+            if not self.on_branch or (task.verdict.to_look_at and not task.evidence.change.expectations):
                 found.append(f"{task.word}: {task.why}")
         return list(dict.fromkeys(found))
 
@@ -301,10 +301,10 @@ def _details(app: App, run: Run, git: Git, work: ReviewItem) -> None:
         for text in task.claim.summary.split("\n"):
             for line in textwrap.wrap(text, max(20, (out.columns or 100) - 4)) or [""]:
                 out.line(f"  | {line}", "dim")
-        marks = {name: word for name, word in task.verdict.marks._asdict().items() if word}
+        marks = {name: word for name, word in task.evidence.marks._asdict().items() if word}
         if marks:
             out.line("  measured: " + "; ".join(f"{_WORDS[name]}: {word}" for name, word in marks.items()))
-        if strength := task.verdict.strength:
+        if strength := task.evidence.noticed.strength:
             for texts, what, style in ((strength.gained, "only now", "green"), (strength.lost, "only before", "red")):
                 for text in texts:
                     out.line(f"  noticed {what}: {text}", style)

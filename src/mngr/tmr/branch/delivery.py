@@ -36,11 +36,11 @@ def deliver(
     """Integrate what verification let through and point the run's branch at it. `asked` is what an earlier integration
     delivered, with what a person decided since."""
     tasks = view(run.state).tasks
-    flaky = {task.id for task in tasks if task.verdict.flaky}
+    flaky = {task.id for task in tasks if task.evidence.flaky}
     inputs = [_without(found, flaky) for task in tasks if (found := verified(task, asked)) is not None]
     of = {task.slug: _tests_of(task, base) for task in tasks}
     tests = [*base.tests, *sorted({test for found in of.values() for test in found} - set(base.tests))]
-    stay = set(base.tests) - {test for task in tasks for test in task.verdict.renamed}
+    stay = set(base.tests) - {test for task in tasks for test in task.evidence.replaced}
     passed = {test: one.runs for test, one in base.measured.items() if one.verdict == baseline.PASS}
     gate = SuiteGate(base.measurer, tests=tests, stay=stay, of=of, passed=passed, gate_command=base.gate_command)
     resolver, recipe = None, None
@@ -49,7 +49,7 @@ def deliver(
         commands = {slug: [base.command_for(test) for test in found] for slug, found in of.items()}
         resolver = AgentResolver(engine, recipe, run, git, commands=commands)
     agreed = {test for task in tasks if task.slug in asked.overruled for test in task.breaks}
-    gate_fails = [LINT for task in tasks if task.slug in asked.overruled and task.verdict.gate_exit]
+    gate_fails = [LINT for task in tasks if task.slug in asked.overruled and task.evidence.tip.gate_exit]
     known = KnownTests(
         failing=frozenset([*_of_verdict(base, baseline.FAIL, baseline.BROKEN), *agreed, *gate_fails]),
         flaky=frozenset(_of_verdict(base, baseline.FLAKY)),
@@ -85,11 +85,12 @@ def verified(task: TaskView, asked: Integrated | None = None) -> VerifiedWork | 
     """A task's work as integration takes it; None when verification did not let it through, nor a person who was
     `asked`."""
     found, last, asked = task.verdict, task.task.last, asked or Integrated()
-    overruled = asked.overruled.get(task.slug, "") if found.verdict == verdict.REFUTED else ""
-    accepted = found.verdict in verdict.ACCEPTABLE and task.slug in asked.accepted
-    if last is None or not task.tip or not (found.verdict in verdict.INTEGRATED or accepted or overruled):
+    overruled = asked.overruled.get(task.slug, "") if found.word == verdict.REFUTED else ""
+    accepted = found.word in verdict.ACCEPTABLE and task.slug in asked.accepted
+    if last is None or not task.tip or not (found.word in verdict.INTEGRATED or accepted or overruled):
         return None
-    claims = [change.importance for change in task.claim.changes if change.kind == IMPLEMENTATION]
+    claims = [one.importance for one in task.claim.changes if one.kind == IMPLEMENTATION]
+    change = found.evidence.change
     return VerifiedWork(
         task=task.id,
         slug=task.slug,
@@ -98,11 +99,11 @@ def verified(task: TaskView, asked: Integrated | None = None) -> VerifiedWork | 
         importance=max(claims, default=None),
         effect=found.effect,
         summary=_words(task.claim),
-        stands_alone=found.stands_alone,
-        flags=tuple(sorted({flag.kind for flag in found.flags} | ({verdict.REFUTED} if overruled else set()))),
+        stands_alone=found.evidence.halves.stands_alone,
+        flags=tuple(sorted({flag.kind for flag in change.flags} | ({verdict.REFUTED} if overruled else set()))),
         repaired=found.repaired,
-        place=found.place,
-        evidence=tuple(f"{one.path}:{one.line}: `{one.before}` became `{one.after}`" for one in found.expectations),
+        place=found.decision.place,
+        evidence=tuple(f"{one.path}:{one.line}: `{one.before}` became `{one.after}`" for one in change.expectations),
         overruled=overruled,
     )
 
@@ -154,9 +155,9 @@ def point(git: Git, run: Run, request: RunRequest, tip: str, before: str) -> str
 
 def _tests_of(task: TaskView, base: BaseCommit) -> list[str]:
     """Its own test with all its cases, and those that its work added or changed."""
-    found = task.verdict
+    found = task.evidence.tip
     own = found.cases or rows.cases(task.id, base.tests) or [task.id]
-    return sorted({*own, *found.new, *found.changed} - set(found.renamed))
+    return sorted({*own, *found.new, *found.changed} - set(task.evidence.replaced))
 
 
 def _of_verdict(base: BaseCommit, *verdicts: str) -> list[str]:

@@ -19,14 +19,14 @@ class Flag(NamedTuple):
 
 
 class File(NamedTuple):
-    """One changed file; None for a side on which it does not exist. `implementation` is how its path is classified,
-    `build` says that a build file of the base includes it."""
+    """One changed file; None for a side on which it does not exist. `implementation` says whether its path is one of
+    the product. What is `unread` was not looked at: it is a link, or very large."""
 
     path: str
     before: str | None
     after: str | None
     implementation: bool
-    build: bool = False
+    unread: bool = False
 
     @property
     def name(self) -> str:
@@ -93,13 +93,6 @@ def settings(name: str, text: str | None) -> Mapping[str, Any] | None:
         return {section: dict(reader[section]) for section in reader.sections()}
     except (ValueError, TypeError, RecursionError, configparser.Error):
         return None
-
-
-def at(tables: object, *names: str) -> Any:
-    """What is in a table below these names; None if nothing is."""
-    for name in names:
-        tables = tables.get(name) if isinstance(tables, Mapping) else None
-    return tables
 
 
 def last_name(node: ast.AST) -> str:

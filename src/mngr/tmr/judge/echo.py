@@ -29,7 +29,6 @@ _SURROUNDINGS = re.compile(
 )
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
-_COMPARISONS = frozenset({"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__contains__"})
 _COMMON = frozenset({"0", "1", "-1", "0.0", "1.0"})
 _SHORT = 2
 # Calls that pass an expected value through; the arguments of all others are given to the product.
@@ -69,7 +68,6 @@ def find(changed: Sequence[File], *, test: str, test_file: str | None, where: Wh
             continue
         literals = product_literals.find(file)
         yield from _words(file, literals, test, known, asked)
-        yield from _equal_to_all(file)
         if known is not None:
             yield from _echoes(file, literals, known, asked)
 
@@ -101,26 +99,6 @@ def _words(
             if does.startswith("looks"):
                 about = f"{does} (`{word}`), which its test says nothing of"
             yield Flag(kind, file.path, f"`{file.path}` line {number} {about}")
-
-
-def _equal_to_all(file: File) -> Iterator[Flag]:
-    """New comparisons of a class whose answer does not depend on what is compared."""
-    tree = parsed(file.after) if file.path.endswith(".py") else None
-    lines = {number for number, _ in file.added()}
-    for node in ast.walk(tree) if tree is not None else ():
-        if isinstance(node, ast.FunctionDef) and node.name in _COMPARISONS and len(node.args.args) == 2:
-            own, other = (arg.arg for arg in node.args.args)
-            returns = [part for part in ast.walk(node) if isinstance(part, ast.Return) and part.lineno in lines]
-            for part in [part for part in returns if not _depends(part.value, own, other)][:1]:
-                told = f"`{file.path}` line {part.lineno}: `{node.name}` does not look at what it is compared with"
-                yield Flag(ECHO, file.path, told)
-
-
-def _depends(value: ast.expr | None, own: str, other: str) -> bool:
-    if isinstance(value, ast.Constant) and value.value is False:
-        return True
-    names = {part.id for part in ast.walk(value) if isinstance(part, ast.Name)} if value is not None else set()
-    return "NotImplemented" in names or {own, other} <= names
 
 
 def _echoes(file: File, literals: Sequence[Literal], known: TestedLiterals, where: Where) -> Iterator[Flag]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from mngr.tmr.judge.changed_file import File, functions, is_assertion, last_name, parsed
-from mngr.tmr.judge.verdict import ChangedExpectation
+from mngr.tmr.judge.evidence import ChangedExpectation
 
 _TEXT_MAX = 300
 _RECORDED = re.compile(r"(?i)(^|[/._-])(expected|golden|snapshots?|__snapshots__|approved|snap|ambr)([/._-]|$)")

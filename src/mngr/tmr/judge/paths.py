@@ -50,8 +50,8 @@ OTHER = (
 class Paths(NamedTuple):
     """Globs as in `.gitignore`: without a slash inside, at any depth; with one, from the top; `dir/` is all below it.
 
-    `implementation` wins over all others. Empty, it means whatever nothing else matches; given, the rest is `other`,
-    except for what builds the product. `included` are files that build files of the base include.
+    `implementation` wins over all others. Empty, it means whatever nothing else matches and is not hidden; given, the
+    rest is `other`, except for what builds the product. `read` are files beside it that the product reads when it runs.
 
     `collected` are the files of the base that pytest collected tests from, `named` those that have the name of a test
     and none in them. Every `conftest.py` is a test.
@@ -64,7 +64,7 @@ class Paths(NamedTuple):
     tutorial: tuple[str, ...] = TUTORIAL
     docs: tuple[str, ...] = DOCS
     other: tuple[str, ...] = OTHER
-    included: frozenset[str] = frozenset()
+    read: frozenset[str] = frozenset()
     collected: frozenset[str] = frozenset()
     named: frozenset[str] = frozenset()
 
@@ -72,7 +72,7 @@ class Paths(NamedTuple):
         is_test = path in self.collected or (path not in self.named and matches(path, _TEST_NAMES))
         if is_test or matches(path, ("conftest.py",)):
             return PathKind.TEST
-        if matches(path, self.implementation):
+        if path in self.read or matches(path, self.implementation):
             return PathKind.IMPLEMENTATION
         globs = (
             (PathKind.TUTORIAL, self.tutorial),
@@ -83,7 +83,8 @@ class Paths(NamedTuple):
         for kind, those in globs:
             if matches(path, those):
                 return kind
-        beside = bool(self.implementation) and not self.builds(path)
+        hidden = path.startswith(".") or "/." in path
+        beside = (bool(self.implementation) or hidden) and not self.builds(path)
         return PathKind.OTHER if beside or matches(path, self.non_implementation) else PathKind.IMPLEMENTATION
 
     def with_tests(self, collected: Iterable[str], files: Iterable[str]) -> Paths:
@@ -93,8 +94,8 @@ class Paths(NamedTuple):
         return self._replace(collected=tests, named=named)
 
     def builds(self, path: str) -> bool:
-        """Whether the file decides what the product is made of: a build file, or one that a build file includes."""
-        return path in self.included or matches(path, BUILD)
+        """Whether the file decides what the product is made of."""
+        return matches(path, BUILD)
 
     def touched_read_only(self, paths: Iterable[str]) -> tuple[str, ...]:
         return tuple(sorted(path for path in paths if matches(path, self.read_only)))

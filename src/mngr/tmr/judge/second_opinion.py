@@ -15,10 +15,11 @@ from mngr.mapreduce.state import TaskState
 from mngr.tmr.blocks import Blocks
 from mngr.tmr.branch.integrator import proposed, settled
 from mngr.tmr.branch.objects import NewCommit, Objects, PathChange, ours
+from mngr.tmr.judge.decide import claim_of, decide
 from mngr.tmr.judge.echo import ECHO
-from mngr.tmr.judge.evidence import work_of
 from mngr.tmr.judge.paths import PathKind
-from mngr.tmr.judge.verdict import FIXED_TOGETHER, FIXES, HELD, REFUTED, Verdict, judge
+from mngr.tmr.judge.verdict import FIXES, HELD, REFUTED, Verdict
+from mngr.tmr.judge.work import work_of
 from mngr.tmr.measure.base import BaseCommit
 from mngr.tmr.measure.measurement import Measurement, Pytest
 from mngr.tmr.measure.rows import PASSED
@@ -47,8 +48,8 @@ def take(
 def can_be_asked_about(task: TaskState) -> bool:
     """Fixes, and those that are held because they echo their test; each once."""
     found = measured(task)
-    held = found.verdict == HELD and any(flag.kind == ECHO for flag in found.flags)
-    return (found.verdict in FIXES or held) and not found.second_opinion
+    held = found.word == HELD and any(flag.kind == ECHO for flag in found.evidence.change.flags)
+    return (found.word in FIXES or held) and not found.second_opinion
 
 
 def _task(base: BaseCommit, task: TaskState, command: str) -> Task:
@@ -86,19 +87,19 @@ def _judged(base: BaseCommit, task: TaskState, tip: str) -> Verdict:
     if bad or not after:
         test = (bad or list(before))[0]
         reason = f"refuted by a second opinion: `{test}`, with other names and values, fails with this fix"
-        return _noted(found._replace(verdict=REFUTED, reasons=(reason, *found.reasons)), f"kept as commit {tip[:12]}")
+        refuted = found.decision._replace(word=REFUTED, reasons=(reason, *found.decision.reasons))
+        return _noted(found._replace(decision=refuted), f"kept as commit {tip[:12]}")
     note = f"confirmed by a second opinion: {names} fails at the base and passes with this fix"
-    return _noted(_confirmed(base, task, found), note)
+    return _noted(_confirmed(task, found), note)
 
 
-def _confirmed(base: BaseCommit, task: TaskState, found: Verdict) -> Verdict:
+def _confirmed(task: TaskState, found: Verdict) -> Verdict:
     """The verdict without what the variant overrules: that the fix may know its test."""
-    kept = found._replace(flags=tuple(flag for flag in found.flags if flag.kind != ECHO))
+    change = found.evidence.change
+    kept = change._replace(flags=tuple(flag for flag in change.flags if flag.kind != ECHO))
+    seen = found.evidence._replace(change=kept)
     claim = (task.last.collected if task.last else None) or {}
-    word, reasons = judge(task.id, base.before(task.id), claim.get("outcome"), "", kept)
-    own = [test for test in found.found if word == FIXED_TOGETHER and test in found.cases]
-    effect = None if found.effect is None else tuple(dict.fromkeys([*found.effect, *own]))
-    return kept._replace(verdict=word, reasons=reasons, effect=effect)
+    return found._replace(evidence=seen, decision=decide(seen, claim_of(claim.get("outcome"), "")))
 
 
 def _outcomes(
@@ -121,4 +122,6 @@ def _outcomes(
 
 
 def _noted(found: Verdict, note: str) -> Verdict:
-    return found._replace(second_opinion=note, notes=(*found.notes, note))
+    change = found.evidence.change
+    seen = found.evidence._replace(change=change._replace(notes=(*change.notes, note)))
+    return found._replace(second_opinion=note, evidence=seen)

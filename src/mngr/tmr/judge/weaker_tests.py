@@ -1,21 +1,21 @@
-"""Changes that make a test notice less: fewer assertions, assertions that prove nothing (always true, never reached, or
-caught), skips, longer waits. Pure."""
+"""Changes that make a test notice less in ways that its strength may not show: assertions that prove nothing (always
+true, never reached, or caught), and skips. Pure."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from mngr.tmr.judge.bent_code import cut
 from mngr.tmr.judge.changed_file import FUNCTIONS, File, Flag, definitions, functions, is_assertion, last_name, parsed
 
 # A person must accept work with one of these.
-KINDS = frozenset({"tautology", "unreached", "swallowed", "shared", "patches-all"})
+KINDS = frozenset({"tautology", "unreached", "swallowed"})
 PATCHED = "patched"
 _CATCH_ALL = frozenset({"AssertionError", "Exception", "BaseException"})
 _ENDS = frozenset({"skip", "exit", "_exit"})
 _SKIPS = frozenset({"skip", "skipif", "xfail", "importorskip"})
-_WAITS = frozenset({"timeout", "seconds", "sleep", "retries", "reruns", "delay"})
 
 
 def find(file: File) -> Iterator[Flag]:
@@ -23,102 +23,39 @@ def find(file: File) -> Iterator[Flag]:
     if not file.path.endswith(".py"):
         return
     yield from vain_assertions(file)
-    yield from _patches_all(file)
-    yield from _shared(file)
-    before, after = _functions(file.before), _functions(file.after)
-    bodies = {new.body for new in after.values()}
-    for name, old in before.items():
-        if name not in after and old.is_test and old.body not in bodies:
+    before, after = _skips(file.before), _skips(file.after)
+    for name, skips in after.items():
+        if new := skips - before.get(name, frozenset()):
+            yield Flag("skip", file.path, f"`{name}` has a new {', '.join(f'`{skip}`' for skip in sorted(new))}")
+
+
+def deleted(file: File) -> Iterator[Flag]:
+    """The tests that a file has no more, under any name."""
+    before, after = functions(file.before), functions(file.after)
+    bodies = {_body(node) for node in after.values()}
+    for name, node in before.items():
+        if name not in after and node.name.startswith("test") and _body(node) not in bodies:
             yield Flag("test-deleted", file.path, f"`{name}` is gone")
-    for name, new in after.items():
-        old = before.get(name, _Function())
-        if new.assertions < old.assertions:
-            told = f"`{name}` had {old.assertions} assertions and has {new.assertions}"
-            yield Flag("fewer-assertions", file.path, told)
-        if name not in before and new.is_test and not new.assertions:
-            yield Flag("no-assertion", file.path, f"`{name}` is new and asserts nothing")
-        if skips := new.skips - old.skips:
-            yield Flag("skip", file.path, f"`{name}` has a new {', '.join(f'`{skip}`' for skip in sorted(skips))}")
-        for word in sorted(new.waits.keys() & old.waits.keys()):
-            if new.waits[word] > old.waits[word]:
-                longer = f"{old.waits[word]:g} to {new.waits[word]:g}"
-                yield Flag("longer-timeout", file.path, f"`{name}` has `{word}` raised from {longer}")
 
 
-def _patches_all(file: File) -> Iterator[Flag]:
-    """New lines that change a part of another module for every test that comes later."""
-    lines = {number for number, _ in file.added()}
-    tree = parsed(file.after) or ast.Module([], [])
-    names = [name for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom) for name in node.names]
-    imported = {(name.asname or name.name).partition(".")[0] for name in names}
-    for node in ast.walk(tree):
-        changed: Sequence[ast.expr] = ()
-        if isinstance(node, ast.Assign | ast.Delete):
-            changed = [target for target in node.targets if isinstance(target, ast.Attribute | ast.Subscript)]
-        elif isinstance(node, ast.Call) and last_name(node.func) in ("setattr", "delattr"):
-            changed = node.args[:1]
-        for target in changed:
-            if target.lineno in lines and _root(target) in imported:
-                text = f"`{file.path}` line {target.lineno} changes `{_cut(target)}`, which other tests use too"
-                yield Flag("patches-all", file.path, text)
+def _body(function: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
+    return "\n".join(map(ast.dump, function.body))
 
 
-def _root(node: ast.AST) -> str:
-    """The name that an expression begins with."""
-    while isinstance(node, ast.Attribute | ast.Subscript | ast.Call):
-        node = node.func if isinstance(node, ast.Call) else node.value
-    return last_name(node)
-
-
-def _shared(file: File) -> Iterator[Flag]:
-    """Functions that assert something for several tests and do something else now: the other tests, which nobody
-    measures for that, may notice less."""
-    old, new = functions(file.before), functions(file.after)
-    for name, node in old.items():
-        if name not in new or node.name.startswith("test") or not _asserts([node]):
-            continue
-        users = [other for other, one in old.items() if other != name and _uses(one, node.name)]
-        shared = len(users) > 1 or not any(one.name.startswith("test") for one in old.values())
-        if shared and ast.dump(node) != ast.dump(new[name]):
-            yield Flag("shared", file.path, f"`{name}` in `{file.path}` is changed, which other tests use too")
-
-
-def _uses(function: ast.FunctionDef | ast.AsyncFunctionDef, name: str) -> bool:
-    parts = ast.walk(function)
-    return any((part.arg if isinstance(part, ast.arg) else last_name(part)) == name for part in parts)
-
-
-class _Function(NamedTuple):
-    is_test: bool = False
-    assertions: int = 0
-    skips: frozenset[str] = frozenset()
-    waits: Mapping[str, float] = {}
-    body: str = ""
-
-
-def _functions(source: str | None) -> dict[str, _Function]:
-    """Every function by its dotted name, and the file itself by `module`. Nothing of a file that does not parse."""
+def _skips(source: str | None) -> dict[str, frozenset[str]]:
+    """The ways in which each function or class is skipped by its dotted name, and the file itself by `module`."""
     if (tree := parsed(source)) is None:
         return {}
     top = [node for node in tree.body if not isinstance(node, (*FUNCTIONS, ast.ClassDef))]
-    found = {name: _look(name, node) for name, node in definitions(tree.body)}
-    return {"module": _look("module", *top), **found}
+    found = {"module": _names(top) & _SKIPS}
+    for name, node in definitions(tree.body):
+        found[name] = _names(node.decorator_list if isinstance(node, ast.ClassDef) else [node]) & _SKIPS
+    return found
 
 
-def _look(name: str, *nodes: ast.AST) -> _Function:
-    roots = [one for node in nodes for one in (node.decorator_list if isinstance(node, ast.ClassDef) else [node])]
-    parts = [part for root in roots for part in ast.walk(root)]
-    calls = [part for part in parts if isinstance(part, ast.Call)]
-    given = [(last_name(call.func), call.args[0]) for call in calls if call.args]
-    given += [(keyword.arg or "", keyword.value) for call in calls for keyword in call.keywords]
-    waits: dict[str, float] = {}
-    for word, value in given:
-        if word in _WAITS and isinstance(value, ast.Constant) and isinstance(value.value, int | float):
-            waits[word] = max(value.value, waits.get(word, 0.0))
-    names = {last_name(part) for part in parts if isinstance(part, ast.Attribute | ast.Name)}
-    body = "\n".join(ast.dump(part) for node in nodes if isinstance(node, FUNCTIONS) for part in node.body)
-    is_test = name.rpartition(".")[2].startswith("test")
-    return _Function(is_test, sum(map(is_assertion, parts)), _SKIPS & names, waits, body)
+def _names(nodes: Sequence[ast.AST]) -> frozenset[str]:
+    parts = [part for node in nodes for part in ast.walk(node)]
+    return frozenset(last_name(part) for part in parts if isinstance(part, ast.Attribute | ast.Name))
 
 
 class _Vain(NamedTuple):
@@ -146,15 +83,15 @@ def _vain(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[_Vain]:
     is_test = function.name.startswith("test")
     for node in ast.walk(function):
         if isinstance(node, ast.Assert) and _always_true(node.test):
-            yield _told("tautology", node, f"`{_cut(node)}` is always true")
+            yield _told("tautology", node, f"`{cut(node)}` is always true")
         elif isinstance(node, ast.Call) and _compares_with_itself(node):
-            yield _told("tautology", node, f"`{_cut(node)}` compares a value with itself")
+            yield _told("tautology", node, f"`{cut(node)}` compares a value with itself")
         elif isinstance(node, ast.Try) and _asserts(node.body) and any(_swallows(one) for one in node.handlers):
             yield _told("swallowed", node, "a failed assertion is caught, and the test goes on")
         elif isinstance(node, ast.With | ast.AsyncWith) and _suppresses(node) and _asserts(node.body):
             yield _told("swallowed", node, "a failed assertion is suppressed or expected, and the test goes on")
         elif isinstance(node, ast.If | ast.While) and _constant(node.test) is False and _asserts(node.body):
-            yield _told("unreached", node, f"the assertions below `{_cut(node.test)}` never run")
+            yield _told("unreached", node, f"the assertions below `{cut(node.test)}` never run")
         elif isinstance(node, ast.Call) and (patched := _patches(node)):
             yield _told(PATCHED, node, f"`{patched}` replaces a part of the program under test")
     yield from _cut_short(function, is_test)
@@ -163,11 +100,6 @@ def _vain(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[_Vain]:
 def _told(kind: str, node: ast.AST, text: str) -> _Vain:
     source = ast.unparse(node) if kind != "unreached" else text
     return _Vain(kind, getattr(node, "lineno", 0), source, text)
-
-
-def _cut(node: ast.AST) -> str:
-    line = ast.unparse(node).partition("\n")[0]
-    return line if len(line) <= 60 else f"{line[:57]}..."
 
 
 def _asserts(nodes: Sequence[ast.AST]) -> bool:
@@ -258,7 +190,7 @@ def _cut_short(function: ast.FunctionDef | ast.AsyncFunctionDef, is_test: bool) 
             rest = body[number + 1 :]
             follows = later or _asserts(rest)
             if _ends(node) and (_asserts(rest) or (follows and is_test)):
-                yield _told("unreached", node, f"`{_cut(node)}` comes before assertions")
+                yield _told("unreached", node, f"`{cut(node)}` comes before assertions")
                 return
             if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
                 continue

@@ -6,9 +6,9 @@ import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
-from mngr.tmr.judge.evidence import Work
+from mngr.tmr.judge.evidence import AtTip, Marks, Noticed
 from mngr.tmr.judge.paths import PathKind
-from mngr.tmr.judge.verdict import Verdict
+from mngr.tmr.judge.work import Work
 from mngr.tmr.measure import canary, strength
 from mngr.tmr.measure.base import BaseCommit
 from mngr.tmr.measure.measurement import Measurement, Pytest
@@ -16,6 +16,7 @@ from mngr.tmr.measure.rows import PASSED, cases, files_of
 from mngr.tmr.measure.strength import CANNOT_FAIL, MIXED, NOT_MEASURED, SAME, STRONGER, WEAKER, MeasuredTest, Strength
 
 _LOST_MAX = 40
+USERS_MAX = 16  # of the tests that nobody changed themselves
 
 
 class _Pair(NamedTuple):
@@ -25,37 +26,37 @@ class _Pair(NamedTuple):
     after: Sequence[str]
 
 
-def measured(base: BaseCommit, work: Work, seen: Verdict) -> Verdict:
-    """What was seen of work that holds so far, with what its tests notice and which cannot fail. The strength is None
-    where no test was changed; `unspoiled` are also those that look at what commands print. A changed test that fails on
-    the old product has shown that it can fail."""
-    touched = sorted({*seen.cases, *seen.new, *seen.changed} - set(seen.found)) if work.tests_changed else []
+def noticed(base: BaseCommit, work: Work, tip: AtTip, marks: Marks, found: Sequence[str]) -> Noticed:
+    """What the tests of work that holds so far notice, and which cannot fail. The strength is None where no test was
+    changed; `unspoiled` are also those that look at what commands print. A changed test that fails on the old product,
+    which is in `found`, has shown that it can fail. Users of a changed helper are changed tests as well."""
+    changed = {*tip.cases, *tip.new, *tip.changed, *tip.users[:USERS_MAX]} - set(found)
+    touched = sorted(changed) if work.tests_changed else []
     pairs = paired(touched, base.tests)
-    known = () if seen.marks.t0p1 == PASSED else base.own(work.task)
+    known = () if marks.t0p1 == PASSED else base.own(work.task)
     old = [test for pair in pairs for test in pair.before if test not in known]
     before: Mapping[str, MeasuredTest] = {}
     if old and work.old_tests == base.commit:
         before = _at_base(base, old)
     elif old:
-        before = _tried(base, f"before-{work.slug}", work.old_tests, old)
-    after: Mapping[str, MeasuredTest] = strength.in_directory(seen.log)
+        before = tried(base, f"before-{work.slug}", work.old_tests, old)
+    after: Mapping[str, MeasuredTest] = strength.in_directory(tip.log)
     if touched and not set(touched) <= set(after):
-        after = _tried(base, f"after-{work.slug}", work.both, touched)
+        after = tried(base, f"after-{work.slug}", work.both, touched)
     if lost := [pair for pair in pairs if _compared(pair, before, after).word in (WEAKER, MIXED)]:
         before, after = _again(base, work, before, after, lost)
     quiet = [test for test in touched if test not in after or not after[test].kills]
-    fixed = [*(seen.cases if seen.marks.t0p0 != PASSED else ()), *seen.found]
+    fixed = [*(tip.cases if marks.t0p0 != PASSED else ()), *found]
     elsewhere = [test for test in touched if test not in quiet and after[test].only_reads_output]
     spoiled = _pass_spoiled(base, work, [*quiet, *elsewhere], fixed)
     cannot_fail = tuple(test for test in quiet if spoiled.get(test))
     known_spoiled = {test: "passed" if passes else "failed" for test, passes in spoiled.items() if test in after}
     after = {**after, **{test: after[test]._replace(spoiled=word) for test, word in known_spoiled.items()}}
-    found = [_compared(pair, before, after) for pair in pairs]
+    compared = [_compared(pair, before, after) for pair in pairs]
     unspoiled = [test for test in dict.fromkeys([*fixed, *elsewhere]) if spoiled.get(test) and test not in cannot_fail]
-    if not cannot_fail and seen.marks.t0p0 != PASSED and seen.marks.t1p0 == PASSED:
-        unspoiled += _look_at_nothing(base, work, seen.cases)
-    whole = joined(found) if found else None
-    return seen._replace(strength=whole, cannot_fail=cannot_fail, unspoiled=tuple(unspoiled))
+    if not cannot_fail and marks.t0p0 != PASSED and marks.t1p0 == PASSED:
+        unspoiled += _look_at_nothing(base, work, tip.cases)
+    return Noticed(joined(compared) if compared else None, cannot_fail, tuple(unspoiled))
 
 
 def paired(touched: Sequence[str], at_base: Collection[str]) -> list[_Pair]:
@@ -74,15 +75,15 @@ def paired(touched: Sequence[str], at_base: Collection[str]) -> list[_Pair]:
 
 
 def _compared(pair: _Pair, before: Mapping[str, MeasuredTest], after: Mapping[str, MeasuredTest]) -> Strength:
-    return strength.compare(_side(before, pair.before) if pair.before else None, _side(after, pair.after))
+    return strength.compare(side(before, pair.before) if pair.before else None, side(after, pair.after))
 
 
-def _side(found: Mapping[str, MeasuredTest], tests: Sequence[str]) -> MeasuredTest:
+def side(found: Mapping[str, MeasuredTest], tests: Sequence[str]) -> MeasuredTest:
     """Several cases as one test; one that was not measured is known by its name only."""
     return strength.joined(tests[0], [found.get(test, MeasuredTest(test)) for test in tests])
 
 
-def _tried(
+def tried(
     base: BaseCommit, label: str, commit: str, tests: Sequence[str], only: Sequence[str] = (), repeat: int = 0
 ) -> Mapping[str, MeasuredTest]:
     wanted = Measurement(f"strength-{label}", commit, [base.strength_step(commit, tests, only=only)], repeat=repeat)
@@ -95,7 +96,7 @@ def _at_base(base: BaseCommit, tests: Sequence[str]) -> Mapping[str, MeasuredTes
     found: dict[str, MeasuredTest] = {}
     for group in dict.fromkeys(map(base.measured_together, tests)):
         digest = hashlib.sha256("\n".join(group).encode()).hexdigest()[:6]
-        found.update(_tried(base, f"base-{digest}", base.commit, group))
+        found.update(tried(base, f"base-{digest}", base.commit, group))
     return found
 
 
@@ -114,7 +115,7 @@ def _again(
     sides = []
     for side, commit, first in (("before", work.old_tests, before), ("after", work.both, after)):
         tests = [test for pair in lost for test in (pair.before if side == "before" else pair.after)]
-        more = _tried(base, f"{side}-again-{work.slug}", commit, tests, only, repeat=1)
+        more = tried(base, f"{side}-again-{work.slug}", commit, tests, only, repeat=1)
         sides.append({test: strength.repeated(one, more[test]) if test in more else one for test, one in first.items()})
     return sides[0], sides[1]
 

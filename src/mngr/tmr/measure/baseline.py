@@ -13,6 +13,8 @@ from mngr.tmr.measure.measurer import Measurer
 from mngr.tmr.measure.rows import GOOD, Broken, RanTest, file_of, files_of
 
 PASS, FAIL, FLAKY, BROKEN, SKIPPED, UNKNOWN = "pass", "fail", "flaky", "broken", "skipped", "not measured"
+# Verdicts on a test that an agent may be said to have fixed.
+DID_NOT_PASS = (FAIL, BROKEN, FLAKY)
 _FEW = 3  # with fewer tests, all may well fail without a common cause
 _ABSENT = re.compile(
     r"FileNotFoundError|No such file or directory|command not found|: not found|ModuleNotFoundError|ImportError"

@@ -34,6 +34,10 @@ _MACHINE = re.compile(
     r"|Unable to create '[^']*\.lock'|cannot lock ref|Another git process seems to be running"
     r"|Stale file handle|Temporary failure in name resolution|Could not resolve host|Network is unreachable"
 )
+# The same as a test says it: the error itself, and no text that somebody wrote about one.
+_IN_TEST = re.compile(
+    r"^E\s+(?:OSError|MemoryError|BlockingIOError|\w*\.?\w*Error): \[Errno (?:5|12|24|28|30|122)\].*", re.M
+)
 
 
 def error_line(log: str) -> str:
@@ -70,3 +74,9 @@ def of_machine(text: str) -> str:
         return ""
     start = text.rfind("\n", 0, found.start()) + 1
     return text[start:].splitlines()[0].strip()[:_LINE_MAX]
+
+
+def of_machine_in_test(text: str) -> str:
+    """The same for what a failed test shows, which may well be about such errors."""
+    found = _IN_TEST.search(text)
+    return of_machine(found[0]) if found else ""

@@ -77,8 +77,8 @@ def grouped(run: RunView, asked: Sequence[Question]) -> dict[str, list[TaskView]
 
 def is_dangerous(task: TaskView) -> bool:
     """Whether a person should look at the work before it is merged, who has not taken responsibility for it."""
-    found = task.verdict
-    return not task.accepted and bool(found.flags or found.expectations or found.to_look_at)
+    change = task.evidence.change
+    return not task.accepted and bool(change.flags or change.expectations or task.verdict.to_look_at)
 
 
 def _group(task: TaskView) -> str:
@@ -130,7 +130,7 @@ def _asked(task: TaskView) -> Question | None:
         return Question(SET_ASIDE, (task,), place.reason, (*more, *raised), paths=place.clashes)
     if raised:
         return Question(RAISED, (task,), raised[0], tuple(raised[1:]))
-    if task.verdict.flaky and place.word != ON_BRANCH:
+    if task.evidence.flaky and place.word != ON_BRANCH:
         return Question(FLAKY, (task,), "The test both passed and failed at the base.")
     return None
 
@@ -172,10 +172,11 @@ def expected(task: TaskView) -> list[str]:
     """The expected values that its work changed, in words."""
     return [
         f"`{one.path}:{one.line}` expects `{str(one.after).strip()}` instead of `{str(one.before).strip()}`"
-        for one in task.verdict.expectations
+        for one in task.evidence.change.expectations
     ]
 
 
 def _flag_paths(task: TaskView) -> tuple[str, ...]:
-    paths = [one.path for one in task.verdict.expectations] + [flag.path for flag in task.verdict.flags]
+    change = task.evidence.change
+    paths = [one.path for one in change.expectations] + [flag.path for flag in change.flags]
     return tuple(dict.fromkeys(filter(None, paths)))
