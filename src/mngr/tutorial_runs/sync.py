@@ -201,7 +201,7 @@ class SyncRecipe(TutorialRecipe):
         files = flags.files_of(self._objects, changes, product=product.__contains__)
         commands = (self.request.settings.environment.prepare, self._command)
         found = flags.find(files, test="", commands=commands, paths=paths)
-        found += [flag for file in files if not file.implementation for flag in weaker_tests.deleted(file)]
+        found += [flag for file in files if not file.implementation for flag in weaker_tests.unmeasured(file)]
         found += [
             Flag("product", path, f"`{path}` is part of the product, not of its tests") for path in sorted(product)
         ]

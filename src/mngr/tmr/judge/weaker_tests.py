@@ -29,17 +29,24 @@ def find(file: File) -> Iterator[Flag]:
             yield Flag("skip", file.path, f"`{name}` has a new {', '.join(f'`{skip}`' for skip in sorted(new))}")
 
 
-def deleted(file: File) -> Iterator[Flag]:
-    """The tests that a file has no more, under any name."""
+def unmeasured(file: File) -> Iterator[Flag]:
+    """Tests that a file has no more, under any name, and tests that assert less: for work whose strength nobody
+    measures."""
     before, after = functions(file.before), functions(file.after)
     bodies = {_body(node) for node in after.values()}
     for name, node in before.items():
         if name not in after and node.name.startswith("test") and _body(node) not in bodies:
             yield Flag("test-deleted", file.path, f"`{name}` is gone")
+        elif (then := _assertions(node)) > (now := _assertions(after.get(name, node))):
+            yield Flag("fewer-assertions", file.path, f"`{name}` had {then} assertions and has {now}")
 
 
 def _body(function: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
     return "\n".join(map(ast.dump, function.body))
+
+
+def _assertions(node: ast.AST) -> int:
+    return sum(map(is_assertion, ast.walk(node)))
 
 
 def _skips(source: str | None) -> dict[str, frozenset[str]]:
