@@ -157,8 +157,8 @@ commit All
     assert found["ok"] and [(flag["kind"], flag["path"]) for flag in found["flags"]] == [
         ("test-deleted", "tests/test_more.py"),
         ("conftest", "tests/conftest.py"),
-        ("fewer-assertions", "tests/test_more.py"),
         ("skip", "tests/test_more.py"),
+        ("fewer-assertions", "tests/test_more.py"),
         ("product", "bin/greet"),
     ]
 
