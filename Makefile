@@ -7,7 +7,7 @@ WORKERS ?= $(shell n=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 4); [ "$$n
 MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check static bench simulate soak live docs format lock clean
+.PHONY: help setup demo test check static bench simulate soak strangers live docs format lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
@@ -40,6 +40,9 @@ simulate: setup ## the scheduler with 10,000 simulated tasks on 1,000 hosts, and
 
 soak: setup ## the long fault tests; those of Ray also need: .venv/bin/pip install -e '.[ray]'
 	@$(BIN)/python -m pytest -m soak --timeout 3600
+
+strangers: setup ## six projects of others through `mngr tmr`, fetched from PyPI: takes an hour (ONLY="click attrs")
+	@$(BIN)/python -m scripts.strangers $(ONLY)
 
 live: setup ## three tests by a real model, for at most 2 USD: needs a login or a key of yours (TYPE=claude)
 	@scripts/live

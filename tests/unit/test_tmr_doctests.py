@@ -1,0 +1,59 @@
+"""Code with the docstrings of another version of it."""
+
+from mngr.tmr.judge.doctests import with_docs_of
+
+OLD = '''\
+"""Naïve words."""
+
+
+class Words:
+    """Some.
+
+    >>> Words().count("é")
+    1
+    """
+
+    def count(self, text):
+        "one line"; return 1
+
+
+def plain():
+    return 1
+
+
+async def gone():
+    """>>> 1"""
+'''
+NEW = '''\
+"""Other words, ü."""
+import os
+
+
+class Words:
+    """>>> 2"""
+
+    x = """no docstring"""
+
+    def count(self, text):
+        """Two
+        lines."""
+        return 2
+
+
+def plain():
+    """Has one now."""
+    return 2
+'''
+
+
+def test_docstrings_are_those_of_the_other_version_and_code_is_not() -> None:
+    mixed = with_docs_of(NEW, OLD)
+    assert mixed == NEW.replace('"""Other words, ü."""', '"""Naïve words."""').replace(
+        '""">>> 2"""', '"""Some.\n\n    >>> Words().count("é")\n    1\n    """'
+    ).replace('"""Two\n        lines."""', '"one line"')
+    assert with_docs_of(with_docs_of(OLD, NEW), OLD) == OLD
+
+
+def test_what_is_no_python_stays_as_it_is() -> None:
+    assert with_docs_of("def (", OLD) == "def ("
+    assert with_docs_of(NEW, "def (") == NEW
