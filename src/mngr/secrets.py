@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from functools import cache
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import cache, lru_cache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,25 +37,58 @@ def find(text: str, variables: Mapping[str, str]) -> dict[str, str]:
     if _PRIVATE_KEY in text:
         found |= dict.fromkeys(_private_keys().findall(text), "a private key")
     for name, value in variables.items():
-        pieces = () if _is_ordinary(value) else _pieces([value], SHORTEST)
+        pieces = () if _is_ordinary(value) else forms((value,))
         found |= {piece: f"the value of `{name}`" for piece in pieces if piece in text}
     return found
 
 
 def mask(text: str, values: Iterable[str] = (), *, shortest: int = SHORTEST) -> str:
-    """The text with each of the values, and each key by its shape, replaced by `***`. Values shorter than `shortest`
-    stay. A value of several lines is hidden whole and line by line, since a terminal shows it in lines."""
-    for value in sorted(_pieces(values, shortest), key=len, reverse=True):
-        text = text.replace(value, MASK)
+    """The text with each of the values, in all `forms`, and each key by its shape, replaced by `***`. Values shorter
+    than `shortest` stay."""
+    for form in forms(tuple(values), shortest):
+        text = text.replace(form, MASK)
     if any(start in text for start in _KEYS):
         text = _keys().sub(MASK, text)
     return text
 
 
-def mask_fields(fields: Mapping[str, Any], values: Iterable[str] = ()) -> dict[str, Any]:
-    """The same for every text in a JSON object, at any depth; the names of fields stay."""
+def mask_fields(fields: Mapping[str, Any], values: Iterable[str] = (), *, keep: Collection[str] = ()) -> dict[str, Any]:
+    """The same for every text in a JSON object, at any depth; the names of fields stay, and so does what is in the
+    fields to `keep`."""
     known = tuple(values)
-    return {name: _masked(value, known) for name, value in fields.items()}
+    return {name: value if name in keep else _masked(value, known, keep) for name, value in fields.items()}
+
+
+@lru_cache(maxsize=32)
+def forms(values: tuple[str, ...], shortest: int = SHORTEST) -> tuple[str, ...]:
+    """The values as they may stand in a text, longest first: whole and line by line, since a terminal shows lines; as
+    they are, in JSON (twice, too), Python, a shell, a URL, HTML, hexadecimal, and base64, alone or inside of a longer
+    text, such as `user:password`. What was compressed, cut up or encrypted is none."""
+    pieces = {piece for value in values for piece in (value, *value.splitlines()) if len(piece.strip()) >= shortest}
+    return tuple(sorted({form for piece in pieces for form in _forms(piece)}, key=len, reverse=True))
+
+
+def _forms(text: str) -> Iterator[str]:
+    import base64
+    import html
+    import json
+    import shlex
+    from urllib.parse import quote, quote_plus
+
+    data = text.encode(errors="surrogateescape")
+    for once in (json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]):
+        yield from (once, json.dumps(once)[1:-1])
+    yield from (text, repr(text)[1:-1], shlex.quote(text), html.escape(text), data.hex(), data.hex().upper())
+    yield from (quote(data), quote(data, safe=""), quote_plus(data))
+    for before in range(3):  # the bytes before it in a group of three; only what they do not change
+        encoded = base64.b64encode(b"\0" * before + data).decode()
+        sure = encoded[(0, 2, 3)[before] : (before + len(data)) * 8 // 6]
+        yield from (sure, sure.replace("+", "-").replace("/", "_"))
+
+
+def unusual(values: Iterable[str]) -> tuple[str, ...]:
+    """Those of the values that may be secret: not short, a path, a number or an ordinary word."""
+    return tuple(value for value in values if not _is_ordinary(value))
 
 
 def env_values(text: str) -> tuple[str, ...]:
@@ -73,7 +106,7 @@ def named_values(environ: Mapping[str, str]) -> tuple[str, ...]:
     """The values of variables whose names say that they are secret (`SHOP_API_KEY`, `PGPASSWORD`). Paths, short numbers
     and ordinary words are left out: text that has them would become unreadable."""
     named = _secret_names().search
-    return tuple(value for name, value in environ.items() if named(name) and not _is_ordinary(value))
+    return unusual(value for name, value in environ.items() if named(name))
 
 
 def _is_ordinary(value: str) -> bool:
@@ -88,18 +121,14 @@ def _secret_names() -> re.Pattern[str]:
     return re.compile(r"PASSWORD|PASSWD|PASSPHRASE|SECRET|TOKEN|CREDENTIAL|APIKEY|(?:^|_)(?:KEY|AUTH)(?:_|$)", re.I)
 
 
-def _masked(value: Any, values: tuple[str, ...]) -> Any:
+def _masked(value: Any, values: tuple[str, ...], keep: Collection[str]) -> Any:
     if isinstance(value, str):
         return mask(value, values)
     if isinstance(value, dict):
-        return mask_fields(value, values)
+        return mask_fields(value, values, keep=keep)
     if isinstance(value, list | tuple):
-        return [_masked(item, values) for item in value]
+        return [_masked(item, values, keep) for item in value]
     return value
-
-
-def _pieces(values: Iterable[str], shortest: int) -> set[str]:
-    return {piece for value in values for piece in (value, *value.split("\n")) if len(piece.strip()) >= shortest}
 
 
 @cache

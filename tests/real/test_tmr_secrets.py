@@ -1,13 +1,26 @@
 """Variables that agents are given do not get into what is kept or published; the name of their test does."""
 
+import sys
 from pathlib import Path
 
 import pytest
 
+from mngr.secrets import forms
 from tests.support.tmr import FIX_SUB, Project
 from tests.support.user import MNGR, User
 
 SECRET = "correct-horse-battery"
+
+
+def holding(directory: Path, *values: str) -> list[tuple[str, int]]:
+    """The files below a directory that hold one of these values in any form, with their modes."""
+    written = [path for path in directory.rglob("*") if path.is_file() and not path.is_symlink()]
+    wanted = [form.encode() for form in forms(values)]
+    return [
+        (str(path.relative_to(directory)), path.stat().st_mode & 0o777)
+        for path in written
+        if any(form in path.read_bytes() for form in wanted)
+    ]
 
 
 @pytest.mark.timeout(300)
@@ -30,9 +43,7 @@ def test_a_secret_in_an_agents_words_is_hidden_and_the_name_of_its_test_is_not(u
     assert " tmr --name r1 " in seen.read_text() and "--env TOKEN=****" in seen.read_text()
     assert SECRET not in seen.read_text() and SECRET in Path(f"{seen}.env").read_text()
     run = project.repo / ".mngr/runs/r1"
-    written = [path for path in run.rglob("*") if path.is_file() and path.name != "outcome.json"]  # the agent's own
-    holding = [path for path in written if SECRET.encode() in path.read_bytes()]
-    assert [(path.name, path.stat().st_mode & 0o777) for path in holding] == [("private.json", 0o600)]
+    assert holding(run, SECRET) == [("private.json", 0o600)]
     Path(f"{seen}.env").unlink()
     user.mngr("tmr", "retry", "r1", "--task", "test_sub", timeout=200).ok()
     assert SECRET in Path(f"{seen}.env").read_text()
@@ -56,3 +67,53 @@ def test_work_with_a_secret_in_a_file_is_refused_by_the_name_of_its_variable(use
     assert any(b"token = ***" in path.read_bytes() for path in shown)
     assert not [path for path in shown if SECRET.encode() in path.read_bytes()]
     assert "tmr/r1" not in user.git("for-each-ref", "refs/heads")
+
+
+# What an agent may do with a variable, in all ways that leave a trace: its words, its terminal, its files, its outcome.
+_LEAK = """\
+wait
+say the token is {token}
+run printf '%s\\n' "$TOKEN"; printf %s "$TOKEN" | base64; printf %s "user:$TOKEN" | base64
+run printf %s "$TOKEN" | {python} -c '\
+import sys, json, urllib.parse as u; t = sys.stdin.read(); print(json.dumps(t), u.quote(t))'
+run mkdir -p "$MNGR_ARTIFACTS_DIR/deep" && printf '\\0%s\\0' "$TOKEN" > "$MNGR_ARTIFACTS_DIR/deep/binary"
+run printf '{{"t": "%s"}}' "$TOKEN" > "$MNGR_ARTIFACTS_DIR/notes.json"
+replace calc.py <<END
+    return a - b - 1
+====
+    return a - b
+END
+append tests/test_calc.py <<END
+
+
+def test_more():
+    import os
+
+    print(os.environ["DATABASE"])
+    assert calc.sub(1, 1) == 0, os.environ["DATABASE"]
+END
+run git add -A && git commit -qm "Subtract, with $TOKEN"
+run printf '{{"status": "done", "summary": "used %s", "odd": "%s"}}' "$TOKEN" "$TOKEN" > "$MNGR_OUTCOME_FILE"
+"""
+
+
+@pytest.mark.timeout(300)
+def test_values_of_variables_are_in_no_file_of_a_run_but_the_private_one(user: User) -> None:
+    """In the form in which they were given, and in those in which programs write them."""
+    token, database = "q7/Zx+horse&bat'tery=Ω", 'host=db;password=Kd93/x+yz "stable"'
+    project = Project(user)
+    user.mngr("config", "set", "--scope", "user", "tmr.env.DATABASE", database).ok()
+    project.write("tests/test_env.py", "import os\n\n\ndef test_env():\n    assert os.environ['DATABASE'] == ''\n")
+    project.commit("A test that fails with what it was given")
+    project.script("test_sub", _LEAK.format(token=token, python=sys.executable))
+    (user.root / "token.env").write_text(f'TOKEN="{token}"\n')
+    words = ("tests/test_calc.py::test_sub", "--no-canary", "--record", "--env-file", str(user.root / "token.env"))
+    project.tmr(*words)
+    user.mngr("tmr", "report", "r1").ok()
+    run = project.repo / ".mngr/runs/r1"
+    (attempt,) = run.glob("tasks/*/1")
+    there = {str(path.relative_to(attempt)) for path in attempt.rglob("*") if path.is_file()}
+    assert {"agent.cast", "transcript.jsonl", "outcome.json", "artifacts/deep/binary", "artifacts/notes.json"} <= there
+    assert '"used ***"' in (attempt / "outcome.json").read_text()  # the agent has said it
+    assert "***" in (run / "baseline.json").read_text()  # and so has a test
+    assert holding(run, token, database) == [("private.json", 0o600)]

@@ -79,7 +79,7 @@ def _begin(args: Args, app: App, place: Sources, recipe: str, prompt: str, comma
     )
     if recipe == SYNC:
         sync.check_tracked(git, made)
-    run = runs.new(repo, id=name, recipe=recipe, **json_values.plain(made._asdict()))
+    run = runs.new(repo, id=name, recipe=recipe, **made.facts())
     git.must("update-ref", f"refs/mngr/runs/{run.id}/base", made.base)
     begun.note(app.host_dir, repo, run.directory)
     return run

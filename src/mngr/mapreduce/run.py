@@ -8,8 +8,10 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any
 
+from mngr import secrets
 from mngr.errors import MngrError, NotFoundError
 from mngr.mapreduce import ledger, ledger_fold, policy, task_names
 from mngr.mapreduce.clock import MACHINE, Clock
@@ -32,6 +34,7 @@ from mngr.system.tree_removal import remove_tree
 RUNS = os.path.join(".mngr", "runs")
 CONTROL = "control"
 PRIVATE = "private.json"
+_WORDS = frozenset({"because", "error", "message", "problem", "reason", "what"})
 
 
 class Run:
@@ -57,6 +60,11 @@ class Run:
     def private(self) -> Mapping[str, Any] | None:
         return private_facts(self.directory)
 
+    @cached_property
+    def secrets(self) -> tuple[str, ...]:
+        """The values that this run was given to keep out of everything that it writes."""
+        return secret_values(self.private or {})
+
     def refresh(self) -> RunState:
         """Read the ledger again: for those who only watch a run that another process works on."""
         with self._turn:
@@ -71,6 +79,8 @@ class Run:
         """Append several entries with one wait for the disk. A kill may leave the first few of them."""
         if not facts:
             return
+        if self.secrets:
+            facts = [one._replace(data=_without(one.data, self.secrets)) for one in facts]
         with self._turn:
             for entry in self.ledger.append(*facts):
                 self._state = ledger_fold.fold([entry], self._state)
@@ -174,6 +184,20 @@ class Run:
 def private_facts(directory: str) -> Mapping[str, Any] | None:
     """What a run was given to keep out of its ledger; None when there is nothing, or it is gone."""
     return next(iter(read_lines(content(os.path.join(directory, PRIVATE)))), None)
+
+
+def secret_values(private: Mapping[str, Any]) -> tuple[str, ...]:
+    """The values of variables in what a run was given to keep: all of those that its user named for it, and those in
+    settings that may be secret."""
+    return tuple(sorted({*(private.get("env") or {}).values(), *(private.get("secret_settings") or ())}))
+
+
+def _without(data: Mapping[str, Any], values: tuple[str, ...]) -> dict[str, Any]:
+    """A fact without secrets in the words of other programs."""
+    return {
+        name: secrets.mask(text, values) if name in _WORDS and isinstance(text, str) else text
+        for name, text in data.items()
+    }
 
 
 def new(

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
+from mngr import secrets
 from mngr.actions import find
 from mngr.actions.site import Site
 from mngr.agent.state import UNKNOWN
@@ -380,5 +381,6 @@ class WorkThreads:
         except Exception as error:  # noqa: BLE001 (a recipe may be a stranger's code; its failure is one task's)
             if what:
                 path = os.path.join(self._run.task_dir(task.slug), f"error-{what}.txt")
-                write_atomic(path, traceback.format_exc().encode("utf-8", "backslashreplace"))
+                shown = secrets.mask(traceback.format_exc(), self._run.secrets)
+                write_atomic(path, shown.encode("utf-8", "backslashreplace"))
             return None, f"{type(error).__name__}: {error}"

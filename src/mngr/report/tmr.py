@@ -14,7 +14,7 @@ from mngr.errors import MngrError
 from mngr.mapreduce import ledger
 from mngr.mapreduce.ledger import Ledger
 from mngr.mapreduce.ledger_fold import fold
-from mngr.mapreduce.run import Run, private_facts
+from mngr.mapreduce.run import Run, private_facts, secret_values
 from mngr.mapreduce.state import RUNNING, RunState, TaskState
 from mngr.report import run_files, site, tmr_queue, tmr_suite, tmr_task
 from mngr.report.source import digest, finite, is_id, key
@@ -82,7 +82,7 @@ class TmrRun:
         self._works = Patches(self._repo, str(facts.get("base") or ""))
         self._blocks = Blocks(Git.of_user(self._repo), str(facts.get("base") or ""))
         self._recordings = Recordings(self._root)
-        self._secret = _secrets(facts, private_facts(self._root) or {})
+        self._secret = secret_values(private_facts(self._root) or {})
 
     def ids(self) -> Iterator[str]:
         """All documents; what git knows of the tasks is read ahead, all at once."""
@@ -235,9 +235,3 @@ class TmrRun:
             self._kept[name] = (stamp, make())
         found: T = self._kept[name][1]
         return found
-
-
-def _secrets(facts: Mapping[str, Any], private: Mapping[str, Any]) -> tuple[str, ...]:
-    """The values of the variables of agents, which are kept out of the ledger, and of those of the settings."""
-    environment = (facts.get("settings") or {}).get("environment") or {}
-    return tuple({str(value) for given in (private, environment) for value in (given.get("env") or {}).values()})

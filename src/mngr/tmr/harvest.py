@@ -17,6 +17,7 @@ from mngr.json_values import plain
 from mngr.system import files, tree_removal
 from mngr.system.git import Git
 from mngr.tmr import outcome
+from mngr.tmr.masking import mask_files
 from mngr.tmr.measure.diagnosis import of_machine
 
 _WORK = ("commits", "uncommitted work")
@@ -51,8 +52,8 @@ def harvest(git: Git, agent: Agent, *, task: str, directory: str, ref: str) -> M
             files.write_atomic(os.path.join(directory, "agent.cast"), cast)
     screen = attempt("screen", agent.capture)
     if screen:
-        shown = secrets.mask(screen, agent.secrets())
-        files.write_atomic(os.path.join(directory, "screen.txt"), shown.encode(errors="replace"))
+        files.write_atomic(os.path.join(directory, "screen.txt"), screen.encode(errors="replace"))
+    mask_files(directory, agent.secrets())
     return {
         "tip": tip,
         "uncommitted": uncommitted,
@@ -82,7 +83,7 @@ def _uncommitted(git: Git, agent: Agent, ref: str) -> str | None:
 
 def _claim(agent: Agent, task: str, directory: str) -> tuple[Mapping[str, Any] | None, str]:
     """What the outcome file says, without secrets, since commits and pull requests will say it too; and what is wrong
-    with it. The file itself is kept as it is, cut when it is huge."""
+    with it. The file itself is kept, cut when it is huge."""
     try:
         data = agent.outcome(at_most=outcome.MAX_BYTES)
         if data is not None:
@@ -90,7 +91,7 @@ def _claim(agent: Agent, task: str, directory: str) -> tuple[Mapping[str, Any] |
         found = outcome.parse(data, task, agent.record.workspace.work_dir)
         return secrets.mask_fields(plain(found), agent.secrets()), ""
     except outcome.UnreadableOutcome as wrong:
-        return None, str(wrong)
+        return None, secrets.mask(str(wrong), agent.secrets())
     except MngrError as error:
         return None, f"the outcome file could not be read: {error}"
 

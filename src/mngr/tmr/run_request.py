@@ -38,8 +38,9 @@ class RunRequest(NamedTuple):
     def as_json(self) -> dict[str, Any]:
         """Without the values of variables, which are in `private`."""
         integrator = self.integrator._replace(env={}) if self.integrator else None
-        bare = self._replace(workers=self.workers._replace(env={}), integrator=integrator)
-        return {**plain(bare), "env_names": sorted(self.workers.env)}
+        workers, settings = self.workers._replace(env={}), self.settings.without_env
+        bare = self._replace(workers=workers, integrator=integrator, settings=settings)
+        return {**plain(bare), "env_names": sorted({**self.workers.env, **self.settings.environment.env})}
 
     @property
     def content(self) -> ContentRules:
@@ -48,7 +49,8 @@ class RunRequest(NamedTuple):
 
     @property
     def private(self) -> dict[str, Any]:
-        return {"env": dict(self.workers.env)} if self.workers.env else {}
+        found = {"env": dict(self.workers.env)} if self.workers.env else {}
+        return {**found, **self.settings.private(self.repo)}
 
 
 def of_run(run: Run) -> RunRequest:
@@ -66,4 +68,5 @@ def of_run(run: Run) -> RunRequest:
         for name in ("workers", "integrator")
     )
     own = {"workers": workers, "integrator": integrator, "limits": typed(RunLimits, facts["limits"])}
-    return typed(RunRequest, {**facts, **own, "settings": settings.from_json(facts["settings"])})
+    known = settings.from_json(facts["settings"], (private or {}).get("settings_env", {}))
+    return typed(RunRequest, {**facts, **own, "settings": known})

@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from mngr import secrets
 from mngr.actions.create import extra_paths
 from mngr.json_values import typed
 from mngr.settings.layers import Settings
@@ -27,6 +28,21 @@ class TmrSettings(NamedTuple):
     tutorial: str = "tutorial.sh"
     mutants: int = 20
     second_opinion: bool = False
+
+    def private(self, repo: str) -> dict[str, Any]:
+        """What stays out of the ledger: the variables, and which of their values may be secret. One that names files of
+        the repository (`PYTHONPATH=src/lib`) is none: what is measured would be unreadable."""
+        env = dict(self.environment.env)
+        secret = [
+            value
+            for value in secrets.unusual(env.values())
+            if not all(os.path.exists(os.path.join(repo, path)) for path in value.split(":"))
+        ]
+        return {"settings_env": env, "secret_settings": secret} if env else {}
+
+    @property
+    def without_env(self) -> TmrSettings:
+        return self._replace(environment=self.environment._replace(env={}))
 
     @property
     def paths(self) -> Paths:
@@ -62,6 +78,8 @@ def read(settings: Settings, *, elsewhere: bool = False, test_command: str = "")
     )
 
 
-def from_json(value: Mapping[str, Any]) -> TmrSettings:
-    """As the ledger has them: a run goes on as it began, whatever became of the settings meanwhile."""
-    return typed(TmrSettings, {**value, "environment": typed(SuiteEnvironment, value["environment"])})
+def from_json(value: Mapping[str, Any], env: Mapping[str, str]) -> TmrSettings:
+    """As the ledger has them, which leaves out the variables: a run goes on as it began, whatever became of the
+    settings meanwhile."""
+    environment = typed(SuiteEnvironment, value["environment"])
+    return typed(TmrSettings, {**value, "environment": environment._replace(env={**environment.env, **env})})

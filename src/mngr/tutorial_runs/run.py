@@ -50,10 +50,16 @@ class TutorialRequest(NamedTuple):
     def rounds(self) -> int:
         return self.limits.max_returns + 1
 
+    def facts(self) -> dict[str, Any]:
+        """What its run is made with: the values of variables apart."""
+        bare = self._replace(settings=self.settings.without_env)
+        return {**json_values.plain(bare), "private": self.settings.private(self.repo)}
+
 
 def request_of(run: Run) -> TutorialRequest:
-    facts = run.state.facts
-    own: dict[str, Any] = {"settings": tmr_settings.from_json(facts["settings"])}
+    facts, private = run.state.facts, run.private or {}
+    settings = tmr_settings.from_json(facts["settings"], private.get("settings_env", {}))
+    own: dict[str, Any] = {"settings": settings}
     kinds = {"sources": Sources, "workers": Workers, "limits": RunLimits}
     own |= {name: json_values.typed(kind, facts[name]) for name, kind in kinds.items()}
     return json_values.typed(TutorialRequest, {**facts, **own})

@@ -26,6 +26,7 @@ from mngr.system import files, tree_removal
 from mngr.system.git import Git
 from mngr.system.interrupts import Terminated, held, others_ended
 from mngr.system.waiting import Deadline
+from mngr.tmr.masking import mask_files
 from mngr.tmr.measure import prepared
 from mngr.tmr.measure.measurement import (
     PROBE,
@@ -204,6 +205,7 @@ class Measurer:
                 ended = Ended(round(time.monotonic() - began, 3), problem, timed_out)
             # While the next one runs.
             agent.pull_artifacts(target)
+            mask_files(target, self._run.secrets if self._run is not None else ())
         except MngrError as error:
             if self._pool is None or isinstance(error, StopAsked) or self._pool.answers(host):
                 raise
