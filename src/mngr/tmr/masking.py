@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from mngr import secrets
 from mngr.system import files
@@ -17,14 +17,14 @@ _NAMES = frozenset(
 _ROWS = (".rows", ".noticed", ".new", ".touched")
 
 
-def mask_files(directory: str, values: Sequence[str]) -> None:
-    """Mask the values, in all their forms, in every plain file below a directory. One that is too large to be read is
-    removed. Twice is safe."""
+def mask_files(directory: str, values: Sequence[str], keep: Collection[str] = ()) -> None:
+    """Mask the values, in all their forms, in every plain file below a directory but those with a name to `keep`. One
+    that is too large to be read is removed. Twice is safe."""
     forms = [form.encode(errors="surrogateescape") for form in secrets.forms(tuple(values))]
     for place, _, names in os.walk(directory) if forms else ():
         for name in names:
             path = os.path.join(place, name)
-            if os.path.islink(path) or not os.path.isfile(path):
+            if name in keep or os.path.islink(path) or not os.path.isfile(path):
                 continue
             if os.path.getsize(path) > _MOST_BYTES:
                 os.unlink(path)

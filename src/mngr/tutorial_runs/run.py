@@ -92,7 +92,7 @@ class TutorialRecipe(WorkersRecipe):
         """What is missing in the work that was collected."""
 
     def end(self, tip: str) -> str:
-        """Put the work where the user finds it once nothing is missing; returns the name of a branch."""
+        """Clean up, and put a commit that passed where the user finds it; returns the name of a branch."""
         return ""
 
     def launch(self, task: TaskState, attempt: Attempt) -> AgentLaunch:
@@ -172,7 +172,7 @@ def work(fleet: Fleet, run: Run, recipe: TutorialRecipe) -> TutorialResult:
     rounds = recipe.rounds_of(task, last)
     spent = policy.spent(gone.state, recipe.request.limits, last.ended_at or 0.0)
     end, code = _end(spent[0] if spent else gone.why, last, found, last_round=len(rounds) >= recipe.request.rounds)
-    branch = recipe.end(str((last.collected or {}).get("tip"))) if end == PASSED else ""
+    branch = recipe.end(str((last.collected or {}).get("tip")) if end == PASSED else "")
     there = fleet.list(only=[last.agent_id]).agents
     return TutorialResult(
         agent=last.agent,

@@ -82,6 +82,7 @@ class SyncRecipe(TutorialRecipe):
             directory=os.path.join(run.directory, "jobs"),
             environment=request.settings.environment,
             at_once=1,
+            base=request.base,
             stop_asked=lambda: run.stop_asked,
         )
         self._command = str(request.asked["test_command"])
@@ -111,10 +112,10 @@ class SyncRecipe(TutorialRecipe):
         return Look(len(problems), message, plain({"problems": problems, "flags": self._flags(changes)}))
 
     def end(self, tip: str) -> str:
-        branch = branch_of(self._run.id)
-        if self._git.commit_of(f"refs/heads/{branch}") != tip:
-            self._git.must("update-ref", f"refs/heads/{branch}", tip, "0" * len(tip))
         self._measurer.reap()
+        branch = branch_of(self._run.id) if tip else ""
+        if branch and self._git.commit_of(f"refs/heads/{branch}") != tip:
+            self._git.must("update-ref", f"refs/heads/{branch}", tip, "0" * len(tip))
         return branch
 
     def _measurement(self, label: str, commit: str) -> Measurement:

@@ -205,7 +205,7 @@ class Measurer:
                 ended = Ended(round(time.monotonic() - began, 3), problem, timed_out)
             # While the next one runs.
             agent.pull_artifacts(target)
-            mask_files(target, self._run.secrets if self._run is not None else ())
+            mask_files(target, self._run.secrets if self._run is not None else (), keep=(ARCHIVE,))
         except MngrError as error:
             if self._pool is None or isinstance(error, StopAsked) or self._pool.answers(host):
                 raise
