@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from mngr.actions import create, find
+from mngr.actions import create, destroy, execute, find
 from mngr.errors import UNREACHED, MngrError
 from mngr.programs.kind import Kind
 from mngr.providers.ssh import explain
@@ -62,6 +62,26 @@ def test_an_odd_login_does_no_harm(box, bashrc):
     channel = Channel(box.opening())
     assert call(channel, find.listing) == ([], [])
     channel.close()
+
+
+@pytest.mark.parametrize(("mask", "there"), [("022", "0022"), ("002", "0002"), ("027", "0027"), ("777", "0077")])
+def test_what_agents_write_gets_the_mode_of_the_user_there_if_he_can_read_it(box, far, mask, there):
+    box.set_bashrc(f"umask {mask}")
+    for _ in range(2):  # at first contact, and when our program is there
+        channel = Channel(box.opening()._replace(state_dir=f"~/.state-{mask}"))
+        record = create_one(
+            channel,
+            create.CreateRequest(
+                name="foo", kind=Kind("command"), rest=("sh", "-c", "umask >m; sleep 99"), source=str(far.repo)
+            ),
+        )
+        shown = call(
+            channel, execute.execute, record.id, "until [ -s m ]; do sleep 0.05; done; cat m; umask", timeout=60
+        )
+        assert shown.stdout.decode().split() == [there, there]
+        call(channel, destroy.destroy, record.id, force=True)
+        channel.close()
+    assert (far.home / f".state-{mask}").stat().st_mode & 0o077 == 0
 
 
 @pytest.mark.parametrize(
@@ -154,6 +174,28 @@ def test_what_a_host_lacks_is_named_one_after_the_other(hosts, far):
         assert not (host.root / "root/.mngr").exists()
     host.run(["mv", "/usr/bin/python", "/usr/bin/python3.11"]).ok()
     Channel(opening).close()
+
+
+def test_programs_that_only_a_login_shell_finds_are_found_and_files_get_the_mode_of_the_user(hosts, far):
+    """As tmux from Homebrew, or claude from nvm; the shell of a connection reads no profile."""
+    host, tools = hosts["odd"], "/root/tools of mine/bin"
+    before = host.run(["sh", "-c", "cat /root/.profile 2>/dev/null"]).stdout
+    host.run(["sh", "-c", f"mkdir -p '{tools}' && mv /usr/bin/tmux /usr/bin/git '{tools}'"]).ok()
+    profile = f"echo Welcome\numask 027\nPATH=$PATH:'{tools}'\n"
+    (host.root / "root/.profile").write_text(profile)
+    try:
+        channel = Channel(hosts.opening("odd", env=far.env, state_dir="~/.found"))
+        use(channel, "/root/repo")
+        channel.close()
+        kept = next((host.root / "root/.found/lib").glob("*/path")).read_text()
+        assert tools in kept
+        (host.root / "root/.profile").write_text("exit 1\n")  # asked once
+        channel = Channel(hosts.opening("odd", env=far.env, state_dir="~/.found"))
+        use(channel, "/root/repo")
+        channel.close()
+    finally:
+        host.run(["sh", "-c", f"mv '{tools}'/* /usr/bin"]).ok()
+        (host.root / "root/.profile").write_text(before)
 
 
 @pytest.mark.parametrize(

@@ -46,32 +46,46 @@ try:
         sys.stderr.write("%s was written by another program" % state)
         sys.exit(1)
     zipfile.ZipFile(io.BytesIO(data)).extractall(draft)
-    with open(os.path.join(draft, "python"), "w") as file:
-        file.write(sys.executable + chr(10))
+    for name, text in (("python", sys.executable), ("path", sys.argv[3])):
+        with open(os.path.join(draft, name), "w") as file:
+            file.write(text.replace(chr(10), "") + chr(10))
     os.rename(draft, place)
 except OSError as error:
     shutil.rmtree(draft, True)
     if not os.path.isdir(place):
         sys.stderr.write("mngr cannot be unpacked to %s: %s" % (place, error.strerror))
         sys.exit(1)
+os.umask(int(sys.argv[2], 8))
 os.execv(sys.executable, [sys.executable, "-I", "-S", "-X", "utf8", os.path.join(place, "start.py"), place])
 """
-# `$d` is the state directory, `$l` our program in it, `$p` the Python that unpacked it. No single quote, backslash or
-# newline: csh and fish read this line too. A Python is tried, since a version manager leaves names that do not run.
+# `$d` is the state directory, `$l` our program in it, `$p` the Python that unpacked it, `$q` the PATH of a login shell,
+# which is asked once, `$m` the umask that verbs get: the user's, if he can read what he writes. No single quote,
+# backslash or newline: csh and fish read this line too. A Python is tried, since a version manager leaves names that do
+# not run.
 _LINE = (
-    "umask 77; h=${{HOME:-$(getent passwd $(id -u) | cut -d: -f6)}}; d={state}; export HOME=$h MNGR_HOST_DIR=$d; "
-    "l=$d/lib/{key}; n=; for n in tmux git; do command -v $n >/dev/null 2>&1 || break; n=; done; "
-    'if [ -z "$n" ]; then if [ -e "$l/python" ]; then read p < "$l/python"; if [ -x "$p" ]; then '
-    'echo "{token} ready"; exec "$p" -I -S -X utf8 "$l/start.py" "$l"; fi; fi; '
+    "m=$(umask); case $m in *0[0-7][0-7]) ;; *) m=077;; esac; umask 77; "
+    "h=${{HOME:-$(getent passwd $(id -u) | cut -d: -f6)}}; d={state}; export HOME=$h MNGR_HOST_DIR=$d; "
+    'l=$d/lib/{key}; if [ -r "$l/path" ]; then read -r q < "$l/path"; else '
+    't=; command -v timeout >/dev/null 2>&1 && t="timeout 5"; '
+    'q=$($t "${{SHELL:-sh}}" -lc env </dev/null 2>/dev/null | grep ^PATH=/ | tail -n 1); '
+    "case $q in PATH=/*) q=${{q#PATH=}} ;; *) q= ;; esac; fi; "
+    "PATH=$PATH:$q:{programs}; export PATH; n=; for n in tmux git; do command -v $n >/dev/null 2>&1 || break; n=; done; "
+    'if [ -z "$n" ]; then if [ -e "$l/python" ]; then read -r p < "$l/python"; if [ -x "$p" ]; then '
+    'echo "{token} ready"; umask $m; exec "$p" -I -S -X utf8 "$l/start.py" "$l"; fi; fi; '
     'for p in {pythons}; do $p -I -S -c "import sys; sys.exit(sys.version_info < (3, 10))" >/dev/null 2>&1 && '
     'echo "{token} send" && exec $p -I -S -c '
-    '"import os; exec(bytes().join(os.read(0, 1) for i in range({unpack})))" "$l"; done; n=python3; fi; '
+    '"import os; exec(bytes().join(os.read(0, 1) for i in range({unpack})))" "$l" "$m" "$q"; done; n=python3; fi; '
     'ID=; [ -e /etc/os-release ] && . /etc/os-release; echo "{token} missing $n $ID"; exit 127'
 )
-# Our program is there: a channel was open before.
-_TERMINAL_LINE = (
-    "h=${{HOME:-$(getent passwd $(id -u) | cut -d: -f6)}}; d={state}; export HOME=$h; l=$d/lib/{key}; "
-    'read p < "$l/python"; exec "$p" -I -S -c '
+# Where programs are that a person's login shell finds, and the shell of a connection does not.
+_PROGRAMS = "$h/.local/bin:$h/bin:$h/.cargo/bin:$h/.npm-global/bin:/usr/local/bin:/opt/homebrew/bin"
+# What runs on the host beside our program finds the same programs. Ours is there: a channel was open before.
+_FIND = (
+    "h=${{HOME:-$(getent passwd $(id -u) | cut -d: -f6)}}; d={state}; export HOME=$h; l=$d/lib/{key}; q=; "
+    'if [ -r "$l/path" ]; then read -r q < "$l/path"; fi; PATH=$PATH:$q:{programs}; export PATH; '
+)
+_TERMINAL = (
+    'read -r p < "$l/python"; exec "$p" -I -S -c '
     '"import sys; sys.path.insert(0, sys.argv[1]); from mngr.remote.terminal import far; far()" "$l"'
 )
 _INSTALL = {
@@ -137,7 +151,8 @@ def load(found: Program) -> bytes:
 
 def line(key: str, token: str, state_dir: str = "") -> str:
     """What the host's login shell is given to run. `state_dir` is the state directory there, by default `~/.mngr`."""
-    script = _LINE.format(state=state_word(state_dir), key=key, pythons=_PYTHONS, token=token, unpack=len(_UNPACK))
+    words = {"key": key, "pythons": _PYTHONS, "programs": _PROGRAMS, "token": token, "unpack": len(_UNPACK)}
+    script = _LINE.format(state=state_word(state_dir), **words)
     return f"exec sh -c {quote(script)}"
 
 
@@ -150,7 +165,12 @@ def greeting(seen: bytes, token: bytes) -> tuple[bytes, list[str] | None, bytes]
 
 def terminal_line(key: str, state_dir: str = "") -> str:
     """What the host's login shell is given to run `mngr.remote.terminal.far`."""
-    return f"exec sh -c {quote(_TERMINAL_LINE.format(state=state_word(state_dir), key=key))}"
+    return f"exec sh -c {quote(finding(key, state_dir) + _TERMINAL)}"
+
+
+def finding(key: str, state_dir: str = "") -> str:
+    """Shell commands after which the programs of the host are found, for a POSIX shell."""
+    return _FIND.format(state=state_word(state_dir), key=key, programs=_PROGRAMS)
 
 
 def state_word(state_dir: str) -> str:

@@ -38,23 +38,13 @@ def main() -> None:
     os.dup2(2, 1)
     for name in [name for name in os.environ if name.startswith(_OF_THE_CONNECTION)]:
         del os.environ[name]
-    _widen_path()
+    os.environ["PATH"] = ":".join(dict.fromkeys(filter(None, os.environ["PATH"].split(":"))))
     # Whoever started us may have had these ignored; verbs are ended with them.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     Server(*wire).serve()
     os._exit(0)  # nothing is left to undo, and this is three milliseconds faster
-
-
-# Where programs are that a person's login shell finds, and the shell of a connection does not.
-_PROGRAMS = ("~/.local/bin", "~/bin", "~/.cargo/bin", "~/.npm-global/bin", "/usr/local/bin", "/opt/homebrew/bin")
-
-
-def _widen_path() -> None:
-    path = os.environ.get("PATH", os.defpath).split(":")
-    more = [place for place in map(os.path.expanduser, _PROGRAMS) if place not in path and os.path.isdir(place)]
-    os.environ["PATH"] = ":".join([*path, *more])
 
 
 class _Verb:

@@ -38,6 +38,14 @@ _ALIAS = "mngr"
 # What a host calls our terminal when it does not know the name that we have for it.
 _COMMON_TERM = "xterm-256color"
 # A host is not trusted: what it sends is checked before it is kept, and starts nothing here.
+# A POSIX shell runs the line there, whatever the login shell is.
+_SCRIPT = """\
+#!/bin/sh
+# {what}
+shift
+line=$(printf '%s' {find}"$*" | sed "s/'/'\\\\''/g")
+exec {argv} "exec sh -c '$line'"
+"""
 _CAREFUL_GIT = {"transfer.fsckObjects": "true", "core.hooksPath": os.devnull, "fetch.recurseSubmodules": "false"}
 
 
@@ -146,7 +154,8 @@ class RemoteSite(Site):
         host = self._local.host
         path = os.path.join(host.dir, "hosts", self.provider, f"{self.name}.sh")
         what = f"HOST COMMAND...: run the command line on {self.name!r}"
-        text = f'#!/bin/sh\n# {what}\nshift\nexec {join(self._opening.argv)} "$*"\n'
+        find = boot.finding(boot.program().key, self._opening.state_dir)
+        text = _SCRIPT.format(what=what, find=quote(find), argv=join(self._opening.argv))
         try:
             if host.read(path) == text.encode("utf-8", "surrogateescape"):
                 return path
