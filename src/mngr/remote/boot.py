@@ -69,7 +69,8 @@ _LINE = (
     't=; command -v timeout >/dev/null 2>&1 && t="timeout 5"; '
     'q=$($t "${{SHELL:-sh}}" -lc env </dev/null 2>/dev/null | grep ^PATH=/ | tail -n 1); '
     "case $q in PATH=/*) q=${{q#PATH=}} ;; *) q= ;; esac; fi; "
-    "PATH=$PATH:$q:{programs}; export PATH; n=; for n in tmux git; do command -v $n >/dev/null 2>&1 || break; n=; done; "
+    "PATH=$PATH:$q:{programs}; export PATH; "
+    "n=; for n in tmux git; do command -v $n >/dev/null 2>&1 || break; n=; done; "
     'if [ -z "$n" ]; then if [ -e "$l/python" ]; then read -r p < "$l/python"; if [ -x "$p" ]; then '
     'echo "{token} ready"; umask $m; exec "$p" -I -S -X utf8 "$l/start.py" "$l"; fi; fi; '
     'for p in {pythons}; do $p -I -S -c "import sys; sys.exit(sys.version_info < (3, 10))" >/dev/null 2>&1 && '
