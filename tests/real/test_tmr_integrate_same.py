@@ -74,6 +74,19 @@ def test_the_same_fix_in_other_words_is_one_commit_that_credits_all(project: Pro
     assert len(agents(project, done.tip)) == 3 and done.commits[0].because.startswith("makes 3 tests pass")
 
 
+def test_fixes_that_share_a_patch_of_their_tests_name_the_one_that_brings_it(project: Project) -> None:
+    made = {"a": PRODUCT.replace("a - b", "a + b"), "b": PRODUCT.replace("a * b", "a ** b")}
+    works = [
+        project.work(name, {"src/calc.py": text, "tests/conftest.py": CONFTEST + patch}, effect=(name,), alone=False)
+        for (name, text), patch in zip(made.items(), UTC, strict=False)
+    ]
+    done = integrate(project.git, "r1", project.base, works)
+    first, patch, second = done.commits
+    assert patch.needs == (first.id,) and second.needs == (first.id,) and not done.set_aside
+    assert ("Mngr-Needs", "r1-a-1") in trailers(project, second.id)
+    assert second.id in first.needed_by, "who reverts the first is told"
+
+
 def named(project: Project, rule: Callable[[Callable[[str], str]], bool]) -> Integrated:
     bodies = ["total = a + b\n    return total", "result = a + b\n    return result"]
     works = [

@@ -285,6 +285,8 @@ def _show(app: App, run: Run, git: Git, work: ReviewItem, place: str) -> None:
     out.line(f"\n{place}: {work.title}", "bold")
     for task in work.tasks:
         out.line(f"  {task.id}: {task.word}, {task.why}")
+        if task.verdict.second_opinion:
+            out.line(f"  {task.verdict.second_opinion}")
     if ranked := next((commit for commit in work.commits if commit.rank), None):
         out.line(f"  rank {ranked.rank}: {ranked.because}")
     for text in work.warnings:

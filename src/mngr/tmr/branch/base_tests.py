@@ -13,7 +13,7 @@ from mngr.tmr.measure.rows import GOOD, file_of
 
 def not_passing(base: BaseCommit, tip: str) -> tuple[str, ...]:
     """The tests of the base that do not pass with the product at `tip`, as they are at the base, among those that the
-    branch touches: the gate has the others. Twice, since once is chance."""
+    branch touches: the gate has the others. Twice, since once is chance. None when that cannot be measured."""
     objects = Objects(base.git)
     changes = objects.changed(base.commit, tip)
     product = {one.path: one.new for one in changes if base.paths.kind(one.path) == PathKind.IMPLEMENTATION}
@@ -24,7 +24,10 @@ def not_passing(base: BaseCommit, tip: str) -> tuple[str, ...]:
     [commit] = objects.write([NewCommit(base.commit, product, "The base's tests, the new product\n", who, who)])
     for repeat in (0, 1):
         wanted = Measurement(f"base-tests-{tip[:8]}", commit, [Pytest("test", tests=bad)], repeat=repeat)
-        rows = base.measurer.take(wanted).rows
+        done = base.measurer.take(wanted)
+        rows = done.rows
+        if done.problem or rows.doubt:
+            return ()  # not measured
         bad = [test for test in bad if rows.outcome(test) not in GOOD]
         if not bad:
             break

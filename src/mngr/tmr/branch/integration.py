@@ -21,6 +21,7 @@ from mngr.tmr.branch.planner import Planned, Planner, reverts
 from mngr.tmr.branch.set_aside import LeftOut
 from mngr.tmr.branch.unit import (
     EXPECTATION,
+    ChangePart,
     SetAside,
     Unit,
     VerifiedWork,
@@ -243,16 +244,23 @@ class _Integration:
         if line.units not in self._trials:
             full = lay(self.applier, self.credited(line))
             ranks = {one.unit.id: one for one in ranked(unit for unit in full.units if unit.fix)}
-            planned = self.planner.plan(full, ranks, self.needs(full.units))
+            wanted = self.needs(line.units)  # also for what is there already, which is tied to the fix no more
+            ids_of = {id: {unit.id for unit in units} for id, units in wanted.items()}
+            needs = {id: [one.unit for one in ranks.values() if one.unit.id in ids] for id, ids in ids_of.items()}
+            planned = self.planner.plan(full, ranks, needs)
             ids = self.objects.write([one.new for one in planned])
             self._trials[line.units] = _Built(planned, ids, ids[-1] if ids else self.base.id)
         return self._trials[line.units]
 
-    def needs(self, units: Sequence[Unit]) -> dict[str, list[Unit]]:
-        """For each fix, the earlier ones that hold some of its changes, and those that its conflicts were with."""
+    def needs(self, units: Sequence[Unit], *, alone: bool = False) -> dict[str, list[Unit]]:
+        """For each fix, the earlier ones that hold some of its changes, and those that its conflicts were with. What is
+        tied to it counts too, such as the same patch of a `conftest.py`, unless only the fixes themselves are asked."""
         fixes = {unit.id: unit for unit in units if unit.fix}
+        pieces = {id: unit.pieces[:1] if alone else unit.pieces for id, unit in fixes.items()}
+        changes = {id: tuple(one for piece in own for one in piece.part.changes) for id, own in pieces.items()}
+        whole = {id: ChangePart(self.base.id, own) for id, own in changes.items()}
         found = {}
-        for id, shared in self.applier.shared({id: unit.fix.part for id, unit in fixes.items() if unit.fix}).items():
+        for id, shared in self.applier.shared(whole).items():
             parts = [piece.part.id for piece in fixes[id].pieces]
             met = {other.id for part in parts for other in self.arranger.resolved.get(part, ())}
             found[id] = [unit for other, unit in fixes.items() if other in met.union(shared)]
@@ -261,7 +269,7 @@ class _Integration:
     def credited(self, line: UnitLine) -> list[Unit]:
         """The units that add something. The makers of a fix that does not, and what is tied to it, are added to the
         last of those that together hold all of it."""
-        needs, state = self.needs(line.units), self.applier.start
+        needs, state = self.needs(line.units, alone=True), self.applier.start
         done: dict[str, Unit] = {}
         for unit, states in zip(line.units, line.states, strict=True):
             if unit.fix and state.files == states[0].files:
