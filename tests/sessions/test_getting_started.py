@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from mngr.e2e import E2eSession, expect
+from mngr.report.tmr import TmrRun
 from tests.sessions.steps import agent, agents, create, follow, git, rest
 from tests.support.demo import CHECKS, Demo
 
@@ -216,6 +217,8 @@ def test_the_demo_ends_with_a_branch_and_a_report_and_nothing_runs_on(
 
     status = e2e.run("mngr tmr status demo --format json", cwd=place / "sprout", env=there, timeout=60)
     demo = Demo(place, json.loads(status.stdout), e2e.env)
+    queue = TmrRun(str(demo.run_dir)).load("run")["queue"]
+    expect(result.stdout).to_contain(f"NEEDS YOU ({len(queue)})")  # the terminal and the report count the same
     for check in CHECKS:
         with subtests.test(check.__name__.replace("_", " ")):
             check(demo)
