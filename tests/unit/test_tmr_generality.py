@@ -24,11 +24,11 @@ def compared(tmp_path: Path, cases: dict[str, Case]) -> dict[str, Generality]:
         top = tmp_path / side
         top.mkdir()
         (top / "conftest.py").write_text("import os, sys\nsys.path.insert(0, os.path.dirname(__file__))\n")
-        known = set()
+        known: set[str] = set()
         for name, case in cases.items():
             (top / f"shop_{name}.py").write_text(case.old if side == "old" else case.new)
-            (top / f"test_{name}.py").write_text(text := case.test.replace("NAME", f"shop_{name}"))
-            known |= generality.vocabulary({f"shop_{name}.py": case.old}, [text])
+            (top / f"test_{name}.py").write_text(case.test.replace("NAME", f"shop_{name}"))
+            known |= generality.vocabulary({f"shop_{name}.py": case.old})
         tests = [f"test_{name}.py::{case.name}" for name, case in cases.items()]
         out = measured(top, PluginStep("generality", "mngr_generality", tests, {"known": sorted(known)}))
         found.append(generality.read(str(out)))

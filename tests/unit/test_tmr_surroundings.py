@@ -143,6 +143,20 @@ def test_a_product_that_looks_around_honestly_depends_on_nothing(tmp_path: Path)
     assert compared(tmp_path, HONEST) == []
 
 
+def test_a_failure_by_chance_is_no_dependence(tmp_path: Path) -> None:
+    flag = tmp_path.parent / f"{tmp_path.name}-flag"
+    product = f"""
+    import os, sys
+    def total():
+        if any("code" in place for place in sys.path) and not os.path.exists({str(flag)!r}):
+            open({str(flag)!r}, "w").close()
+            return 8
+        return 7
+    """
+    assert compared(tmp_path, product) == []
+    assert flag.exists()
+
+
 def test_what_depended_on_its_surroundings_at_the_base_is_nobodys_doing() -> None:
     def ran(outcome: str, said: str = "") -> rows.RanTest:
         return rows.RanTest("t", outcome, 0.1, "", said)

@@ -8,7 +8,8 @@ import os
 import re
 import tokenize
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from itertools import zip_longest
 from typing import NamedTuple
 
@@ -17,7 +18,6 @@ from mngr.tmr.branch.objects import Objects
 from mngr.tmr.judge.paths import PathKind
 from mngr.tmr.measure.base import BaseCommit
 from mngr.tmr.measure.measurement import PluginStep
-from mngr.tmr.measure.rows import files_of
 
 STEP = "generality"
 GENERAL, KEYED, ONLY_THIS = "general", "only with some of its literals", "only for this input"
@@ -26,6 +26,7 @@ _ENOUGH = 3  # variants on which both products do the same, before anything foll
 _EXAMPLES = 5
 _WORD = re.compile(r"[^\W\d_]+|\d+(?:\.\d+)?")
 _SHOWN = 120
+_FILE_MAX, _FILES_MAX = 200_000, 2000
 
 
 class Variant(NamedTuple):
@@ -73,23 +74,24 @@ def step(base: BaseCommit, tests: Sequence[str]) -> PluginStep:
     products."""
     objects = Objects(base.git)
     there = objects.files(base.commit)
-    product = {path: entry for path, entry in there.items() if base.paths.kind(path) == PathKind.IMPLEMENTATION}
-    tested = {file for file in files_of(tests) if file in there}
-    texts = objects.blobs(entry.oid for path, entry in there.items() if path in product or path in tested)
-    sources = {path: texts.get(there[path].oid, b"").decode(errors="replace") for path in [*product, *tested]}
-    known = vocabulary({path: sources[path] for path in product}, [sources[path] for path in tested])
+    product = {path: entry.oid for path, entry in there.items() if base.paths.kind(path) == PathKind.IMPLEMENTATION}
+    sizes = objects.sizes(product.values())
+    small = [path for path, oid in product.items() if sizes.get(oid, 0) <= _FILE_MAX]
+    texts = objects.blobs([product[path] for path in small[:_FILES_MAX]])
+    known = vocabulary({path: texts.get(oid, b"").decode(errors="replace") for path, oid in product.items()})
     return PluginStep(STEP, "mngr_generality", list(tests), {"known": sorted(known)})
 
 
-def vocabulary(product: Mapping[str, str], tests: Iterable[str]) -> set[str]:
-    """The words and numbers of these tests that occur in the product too, in names, texts or paths: they mean something
-    to it. Its comments and documentation are not read."""
-    known: set[str] = set()
-    for path, text in product.items():
-        for part in (path, *(_code(text) if path.endswith(".py") else [text])):
-            known.update(word.casefold() for word in _WORD.findall(part))
-    used = {word.casefold() for text in tests for word in _WORD.findall(text)}
-    return known & used if used else known
+def vocabulary(product: Mapping[str, str]) -> frozenset[str]:
+    """The words and numbers that occur in the product, in names, texts or paths: they mean something to it. Its
+    comments and documentation are not read."""
+    return frozenset().union(*(_words(path, text) for path, text in product.items()))
+
+
+@lru_cache(maxsize=2 * _FILES_MAX)
+def _words(path: str, text: str) -> frozenset[str]:
+    parts = (path, *(_code(text) if path.endswith(".py") else [text]))
+    return frozenset(word.casefold() for part in parts for word in _WORD.findall(part))
 
 
 def _code(text: str) -> list[str]:

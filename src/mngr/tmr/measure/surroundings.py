@@ -24,10 +24,11 @@ WORDS = {
 
 
 class Surroundings(NamedTuple):
-    """What came of each test in other surroundings. `alone` has the runs of those that did not pass there, with one of
-    the changes each; `unchanged` is their run in such a process with nothing changed."""
+    """What came of each test in other surroundings. `again` has a second run of those that did not pass there, `alone`
+    their runs with one of the changes each; `unchanged` is their run in such a process with nothing changed."""
 
     there: Rows = Rows()
+    again: Rows | None = None
     alone: Mapping[str, Rows] = {}
     unchanged: Rows | None = None
 
@@ -68,7 +69,7 @@ def read(directory: str) -> Surroundings | None:
     if not there.finished or there.doubt:
         return None
     alone = {varied[0]: each for varied, each in found.items() if len(varied) == 1 and not each.doubt}
-    return Surroundings(there, alone, found.get(()))
+    return Surroundings(there, found.get((*WORDS, "again")), alone, found.get(()))
 
 
 def differing(here: Rows, found: Surroundings) -> list[Dependence]:
@@ -77,8 +78,9 @@ def differing(here: Rows, found: Surroundings) -> list[Dependence]:
     for test, ran in found.there.ran.items():
         if test not in here.ran or not here.ran[test].good or ran.good:
             continue
-        again = found.unchanged.ran.get(test) if found.unchanged is not None else None
-        if again is not None and not again.good:
+        by_chance = found.again is not None and test in found.again.ran and found.again.ran[test].good
+        unchanged = found.unchanged.ran.get(test) if found.unchanged is not None else None
+        if by_chance or (unchanged is not None and not unchanged.good):
             continue  # not by anything that was changed
         different.append(Dependence(test, ran.outcome, ran.signature, found.causes(test)))
     return different

@@ -7,6 +7,7 @@ what made a product fail with the literals of the test does so with most of thes
 from __future__ import annotations
 
 import datetime
+import decimal
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -17,6 +18,7 @@ _VOWELS, _CONSONANTS = "aeiou", "bcdfghjklmnpqrstvwxyz"
 _KNOWN = frozenset(("utf", "ascii", "latin", "strict", "ignore", "replace", "rb", "wb", "test", "tests", "pytest"))
 _YEARS = range(1900, 2101)
 _MOST = 12
+_DAY = len("2026-11-30")  # of a date, in a date with its time
 _SHOWN = 6
 
 
@@ -51,6 +53,12 @@ def _texts(value: Any) -> list[str]:
         return [value.decode("latin-1")]
     if isinstance(value, str):
         return [value]
+    if isinstance(value, datetime.timedelta):
+        return [str(abs(value.days)), str(value.seconds)]
+    if isinstance(value, datetime.date):
+        return [value.isoformat()[:_DAY]]
+    if isinstance(value, decimal.Decimal):
+        return [str(abs(value))]
     if isinstance(value, dict):
         value = [*value.keys(), *value.values()]
     return [text for one in value for text in _texts(one)] if isinstance(value, (list, tuple, set, frozenset)) else []
@@ -155,6 +163,15 @@ def applied(value: Any, literals: Mapping[str, str]) -> Any:
     if isinstance(value, (int, float)):
         new = literals.get(_number(abs(value)), "")
         return type(value)(new) * (-1 if value < 0 else 1) if new else value
+    if type(value) in (datetime.date, datetime.datetime):
+        new = value.isoformat()
+        return type(value).fromisoformat(literals.get(new[:_DAY], new[:_DAY]) + new[_DAY:])
+    if type(value) is datetime.timedelta:
+        days, seconds = (int(literals.get(str(abs(part)), abs(part))) for part in (value.days, value.seconds))
+        days = -days if value.days < 0 else days
+        return datetime.timedelta(days=days, seconds=seconds, microseconds=value.microseconds)
+    if type(value) is decimal.Decimal:
+        return decimal.Decimal(literals.get(str(abs(value)), str(abs(value)))).copy_sign(value)
     if type(value) in (list, tuple, set, frozenset):
         return type(value)(applied(one, literals) for one in value)
     if type(value) is dict:

@@ -2,8 +2,8 @@
 
 Before the project's code is loaded it copies the checkout to another place and starts pytest there, as a program of
 another name, from another parent, at a terminal, with few variables and another home, a year later. Tests that do not
-pass there are run again with each of these changes alone, to tell which of them it is. Rows are as of the probe, each
-with what was changed as `varied`. `$MNGR_TMR_JOB` has `tests`, `paths` and `test_seconds`.
+pass there, twice, are run again with each of these changes alone, to tell which of them it is. Rows are as of the
+probe, each with what was changed as `varied`. `$MNGR_TMR_JOB` has `tests`, `paths` and `test_seconds`.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from mngr_tmr_watch import Real
 
 # What can be changed; `traces` are names in the stack, log handlers and modules by which a test run is known.
 GROUPS = ("place", "process", "environment", "clock", "traces")
+AGAIN = "again"
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _YEAR = 366 * 24 * 3600.0
 _START_SECONDS = 60.0
@@ -54,6 +55,7 @@ def _measure(room: str, args: Sequence[str]) -> None:
     wanted = list(probe.JOB["tests"])
     base = {"args": _own_args(args), "cwd": os.getcwd(), "path": sys.path, "argv": sys.argv}
     bad = _run(room, base, wanted, GROUPS)
+    bad = _run(room, base, bad, GROUPS, again=True) if bad else []
     if not bad:
         return
     # What does not pass in a process of this kind with nothing changed says nothing.
@@ -67,7 +69,9 @@ def _own_args(args: Sequence[str]) -> list[str]:
     return [arg for at, arg in enumerate(args) if "mngr_surroundings" not in (arg, *args[at + 1 : at + 2])]
 
 
-def _run(room: str, base: dict[str, Any], tests: Sequence[str], groups: Sequence[str]) -> list[str]:
+def _run(
+    room: str, base: dict[str, Any], tests: Sequence[str], groups: Sequence[str], *, again: bool = False
+) -> list[str]:
     """Run these tests with these changes. Those that did not pass."""
     place = tempfile.mkdtemp(dir=room)
     top = _copied(os.path.join(place, "src")) if "place" in groups else probe.TOP
@@ -95,7 +99,7 @@ def _run(room: str, base: dict[str, Any], tests: Sequence[str], groups: Sequence
     words = [*(sys.executable, *flags, start), *([] if "process" in groups else moved["args"])]
     seconds = _START_SECONDS + float(probe.JOB.get("test_seconds", 120.0)) * len(tests)
     _started(words, moved["cwd"], _environment(place, top, groups), seconds, at_terminal="process" in groups)
-    return _told(rows, top, tests, groups)
+    return _told(rows, top, [*groups, AGAIN] if again else groups)
 
 
 def _job(names: str) -> dict[str, str]:
@@ -103,14 +107,14 @@ def _job(names: str) -> dict[str, str]:
     return {"MNGR_TMR_LISTED": names, "job": json.dumps(probe.JOB), "MNGR_TMR_SENTINELS": probe.SENTINELS}
 
 
-def _told(rows: str, top: str, tests: Sequence[str], groups: Sequence[str]) -> list[str]:
+def _told(rows: str, top: str, varied: Sequence[str]) -> list[str]:
     """Write the rows of one run beside the others. The tests that did not pass."""
     found: list[dict[str, Any]] = []
     with suppress(FileNotFoundError), open(rows, encoding="utf-8") as file:
         found = [json.loads(line.replace(top, probe.CHECKOUT)) for line in file]
     for row in found:
         if row["type"] != "collected":
-            Real.append(probe.ROWS, {**row, "varied": list(groups)})
+            Real.append(probe.ROWS, {**row, "varied": list(varied)})
     passed = [row["id"] for row in found if row["type"] == "ran" and row["outcome"] in ("passed", "xfailed")]
     return sorted({row["id"] for row in found if row["type"] == "ran"} - set(passed))
 
