@@ -151,7 +151,7 @@ def test_a_run_makes_as_many_copies_ready_as_it_measures_at_a_time(user: User) -
 def test_a_product_that_prepare_copies_is_made_ready_for_each_change_of_it(user: User) -> None:
     made = Measured(user)
     made.project.settings["prepare"] += "; cp *.py .deps/"
-    made.project.settings["env.PYTHONPATH"] = ".deps"
+    made.project.settings |= {"env.PYTHONPATH": ".deps", "env.PYTHONSAFEPATH": "1"}
     made.project.write(".mngr/settings.toml", made.project.toml())
     made.project.write("tests/conftest.py", "")
     made.project.commit("the product is built")
@@ -161,3 +161,19 @@ def test_a_product_that_prepare_copies_is_made_ready_for_each_change_of_it(user:
     given = {entry["label"].partition("-")[0] for entry in taken if "prepared" in entry}
     assert "baseline" in given or "repeat" in given
     assert not given & {"verify", "spoiled", "canary", "gate"}, json.dumps(taken, indent=1)
+
+
+def test_a_product_that_prepare_read_unseen_is_noticed_before_an_agent_is_paid(user: User) -> None:
+    made = Measured(user)
+    unseen = "import os; file = os.open('calc.py', os.O_RDONLY | os.O_NOATIME); "
+    unseen += "open('.deps/calc.py', 'wb').write(os.read(file, 10000))"
+    made.project.settings["prepare"] += f'; python3 -c "{unseen}"'
+    made.project.settings |= {"env.PYTHONPATH": ".deps", "env.PYTHONSAFEPATH": "1"}
+    made.project.write(".mngr/settings.toml", made.project.toml())
+    made.project.commit("the product is built")
+    made.project.tmr("-k", "sub").ok()
+    assert made.project.verdicts() == {"test_sub": "fixed"}
+    (said,) = [
+        one["because"] for one in made.project.ledger() if one["type"] == "decision" and "prepare" in one["what"]
+    ]
+    assert "no test noticed" in said

@@ -153,6 +153,18 @@ def test_git_tells_what_it_knows_without_reading_the_code(copy: Copy) -> None:
     assert kept.inputs is not None and "src/shop.py" not in kept.inputs
 
 
+UNSEEN = {
+    "archive": "git archive HEAD src | tar -x -C .deps",
+    "another repository": "git clone -q . .deps/copy",
+    "an environment of its own": 'env -i PATH="$PATH" git show HEAD:src/shop.py >.deps/shop.py',
+}
+
+
+@pytest.mark.parametrize("how", UNSEEN)
+def test_code_that_git_gave_is_an_input_that_nobody_saw(copy: Copy, how: str) -> None:
+    assert copy.kept(f"{DEPS}; {UNSEEN[how]}").inputs is None
+
+
 NOT_KEPT = {
     "it makes no files in its copy": "true",
     "it leaves a process": f"{DEPS}; setsid sleep 5 >/dev/null 2>&1 &",

@@ -73,15 +73,24 @@ def ask(measurer: Measurer, git: Git, base: str, tests: Sequence[str], paths: Pa
         answer = _reaction(measurer, base, broken, tests)
         if answer.test:
             return answer
+    given = [broken for broken in (mildly, whole) if broken and measurer.gives(broken)]
+    if given and not answer.test:
+        measurer.prepare_each("with what it made at the base, no test noticed that the product was spoiled")
+        measurer.forget(*(_measurement(broken, tests) for broken in given))
+        return ask(measurer, git, base, tests, paths)
     if answer.unmoved:
         raise _other_copy(answer.unmoved)
     return answer
 
 
-def _reaction(measurer: Measurer, base: str, broken: str, tests: Sequence[str]) -> CanaryAnswer:
+def _measurement(broken: str, tests: Sequence[str]) -> Measurement:
+    """A product that is compiled cannot be built now: its tests are run anyway, and must miss the program."""
     step = Pytest("test", tests=tests, paths=files_of(tests), failures_max=_TRIES)
-    # A product that is compiled cannot be built now: its tests are run anyway, and must miss the program.
-    done = measurer.take(Measurement("canary", broken, [step], anyway=True))
+    return Measurement("canary", broken, [step], anyway=True)
+
+
+def _reaction(measurer: Measurer, base: str, broken: str, tests: Sequence[str]) -> CanaryAnswer:
+    done = measurer.take(_measurement(broken, tests))
     if "test" not in done.steps:
         checked(done)
     rows = done.rows

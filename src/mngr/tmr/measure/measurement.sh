@@ -85,7 +85,7 @@ watch_prepare() {
     : >"$watched/control"
     # Whoever reads a file gives it a later date of access, where that is older than its change.
     code -type f -exec touch -c -a -t 200001010000 {} +
-    touch -a -t 200001010000 "$watched/control"
+    touch -a -t 200001010000 "$watched/control" .git/HEAD
     touch -t 200006010000 "$watched/old"
     cp --reflink=auto "$watched/control" "$watched/copy" 2>/dev/null || cp "$watched/control" "$watched/copy"
     touch -t 203701010000 .git/index # so that git need not read what it knows
@@ -123,14 +123,21 @@ not_kept() {
         done
     )
 }
+# asked_git_little: whether `prepare` asked git for no content of files, which it would have read unseen
+asked_git_little() {
+    [ -n "$(find .git/HEAD -anewer "$watched/old")" ] || return 0
+    [ -s "$watched/git" ] || return 1
+    set -- 'check-ignore|config|describe|diff-index|for-each-ref|log|ls-files|merge-base|name-rev|remote|rev-list|rev-parse|status'
+    ! sed -n 's/.* trace: built-in: git \([^ ]*\).*/\1/p' "$watched/git" | grep -qvxE "$1|symbolic-ref|tag|update-index|version"
+}
 keep_prepared() {
+    if [ -n "$(find "$watched/control" -anewer "$watched/old")" ] && asked_git_little; then : >"$out/prepared.sees"; fi
     touch .git/index
     not_kept >"$out/prepared.not"
     [ ! -s "$out/prepared.not" ] || return 0
     code -type f -anewer "$watched/old" -print0 >"$out/prepared.read"
     made -print0 >"$out/prepared.made"
     tar --null --no-recursion -T "$out/prepared.made" -cf "$out/prepared.tar" || return 0
-    find "$watched/control" -anewer "$watched/old" >"$out/prepared.sees"
     echo "$(git hash-object --no-filters "$out/prepared.tar") $stamp" >"$out/prepared.is"
 }
 # use_prepared DIGEST STAMP: put there what `prepare` made in an earlier copy, later than the code as it was there

@@ -132,6 +132,19 @@ class Measurer:
             if self._results.pop(key, None) is not None:
                 self._note("forgotten", key=key)
 
+    def gives(self, commit: str) -> bool:
+        """Whether a copy of this commit is given what `[tmr] prepare` made at the base."""
+        return self._copies is not None and self._copies.known_for(commit) is not None
+
+    def prepare_each(self, why: str) -> None:
+        """Run `[tmr] prepare` in each copy from now on."""
+        if self._copies is not None:
+            self._tell(self._copies.give_up(why))
+
+    def _tell(self, why: str) -> None:
+        if why:
+            self._note("decision", what="`[tmr] prepare` is run in each copy", because=why)
+
     def directories(self, label: str) -> list[str]:
         """Of the known measurements whose label begins so."""
         known = [one["directory"] for one in self._results.values() if str(one.get("label")).startswith(label)]
@@ -214,8 +227,8 @@ class Measurer:
             if agent is not None:
                 self._remove(agent)
         result = read(self.environment, wanted, target, ended)
-        if place is not None and place.keeps(wanted.commit) and (why := place.learn(target)):
-            self._note("decision", what="`[tmr] prepare` is run in each copy", because=why)
+        if place is not None and place.keeps(wanted.commit):
+            self._tell(place.learn(target))
         facts = {"label": wanted.label, "directory": name, "commit": wanted.commit, **ended._asdict()}
         if not result.lost:
             self._results[key] = facts

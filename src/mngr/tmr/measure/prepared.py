@@ -21,7 +21,9 @@ _QUICK = "it takes less"  # than it costs to keep
 _PLAIN = ("100644", "100755")
 _OF_GIT = (".gitattributes", ".gitmodules")
 # While `prepare` is watched, the dates of access are no change for git, which would read all files to be sure.
-_WATCHED = "export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=core.trustctime GIT_CONFIG_VALUE_0=false\n"
+_WATCHED = """\
+export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=core.trustctime GIT_CONFIG_VALUE_0=false GIT_TRACE="$watched/git"
+"""
 
 
 class PreparedFiles(NamedTuple):
@@ -57,10 +59,7 @@ class Place:
 
     def is_behind(self, commit: str) -> bool:
         """Whether the base should be prepared here first, as it was elsewhere, for a copy of this commit."""
-        if self.files is not None or commit == self._places.base:
-            return False
-        known = self._places.known()
-        return known is not None and known.fits(self._places.git, commit)
+        return self.files is None and commit != self._places.base and self._places.known_for(commit) is not None
 
     def learn(self, directory: str) -> str:
         """Take what a measurement of the base has left in its directory. Says why nothing can be kept, once."""
@@ -96,11 +95,13 @@ class Places:
                 self._free.append(place)
                 self._changed.notify()
 
-    def known(self) -> PreparedFiles | None:
-        return next((place.files for place in self._all if place.files is not None), None)
+    def known_for(self, commit: str) -> PreparedFiles | None:
+        """What some place has for a copy of this commit."""
+        found = () if self._why_not else (place.given(commit) for place in self._all)
+        return next((one for one in found if one is not None), None)
 
     def give_up(self, why: str) -> str:
-        """What somebody should know of it: nothing more than once."""
+        """Keep nothing any more. What somebody should know of it: nothing more than once."""
         with self._changed:
             told, self._why_not = self._why_not, why
         return "" if told or why.startswith(_QUICK) else why
@@ -118,7 +119,7 @@ def read(directory: str, commit: str) -> PreparedFiles | None:
     if not stamp or not os.path.isfile(archive):
         return None
     inputs = None
-    if files.content(os.path.join(directory, "prepared.sees")):
+    if os.path.exists(os.path.join(directory, "prepared.sees")):
         lists = (files.content(os.path.join(directory, name)) for name in ("prepared.read", "prepared.made"))
         paths = (path for data in lists for path in data.decode("utf-8", "surrogateescape").split("\0"))
         inputs = frozenset(path.removeprefix("./") for path in paths if path)
