@@ -197,6 +197,17 @@ def test_it_gives_up_after_so_many_rounds(greeter: User) -> None:
     assert again["agent"] == "sync-tutorial-2-tests-1" and len(again["problems"]) == 3
 
 
+def test_a_run_that_did_not_pass_is_resumed_with_another_turn(greeter: User) -> None:
+    """The same agent is told what is missing. The runs of `mngr tmr` are others."""
+    sync(greeter, script(greeter, f"wait\n{DONE}"), "--rounds", "1", exit_code=1)
+    assert "has no runs" in greeter.mngr("tmr", "status").failed().stderr
+    assert "is not a run of `mngr tmr`" in greeter.mngr("tmr", "status", "sync-tutorial").failed().stderr
+    script(greeter, f"wait\nrun echo {{message}} > {greeter.root}/told\n{BOTH[5:]}commit All\n{DONE}")
+    found = document(greeter.mngr("tutorial", "resume", "--format", "json", timeout=100).ok())
+    assert found["ok"] and found["agent"] == "sync-tutorial-tests-1"
+    assert "still finds this:" in (greeter.root / "told").read_text()
+
+
 def test_a_changed_tutorial_does_not_pass(greeter: User) -> None:
     agent = script(
         greeter, f"wait\nwrite tutorial.sh <<END\n#!/bin/sh\nEND\nrun rm -r tests/test_hello.py\ncommit Easy\n{DONE}"

@@ -85,13 +85,21 @@ def _begin(args: Args, app: App, place: Sources, recipe: str, prompt: str, comma
     return run
 
 
+def _from_top(args: Args, app: App, place: Sources) -> Sources:
+    """The same places named as in the agent's copy. Only what is tried out needs no repository."""
+    if not args.dry_run:
+        return place.seen_from(orchestrator.repository(app).top)
+    top = Git.of_user(place.root, cautious=True).run("rev-parse", "--show-toplevel")
+    return place.seen_from(top.text) if top.ok else place
+
+
 @contextmanager
 def _working(app: App, run: Run, recipe: TutorialRecipe) -> Iterator[TutorialResult]:
     """The result of the run, once its agent is done. On Ctrl-C, note how to resume."""
     try:
         with run.locked(), run.heard_by(tutorial_run.teller(run, recipe, app.out.note)):
             if run.state.tasks:
-                run.resume()
+                tutorial_run.resume(run, recipe)
             found = tutorial_run.work(app.fleet, run, recipe)
             yield found
             run.note("finished", exit_code=found.code, summary={"why": found.end, "because": found.because})
@@ -133,9 +141,7 @@ def resume(args: Args, app: App) -> int:
 
 
 def run_sync(args: Args, app: App, place: Sources) -> int:
-    repo = orchestrator.repository(app) if not args.dry_run else None
-    top = repo.top if repo else Git.of_user(place.root, cautious=True).run("rev-parse", "--show-toplevel").text
-    place = place.seen_from(top) if top else place
+    place = _from_top(args, app, place)
     report = place.report()
     stale = [problem for problem in report.problems if problem.kind == STALE]
     report = report._replace(problems=tuple(problem for problem in report.problems if problem.kind != STALE))
@@ -209,7 +215,8 @@ def run_fill(args: Args, app: App, place: Sources) -> int:
     if name != "mngr":
         shown.help()  # what judges the proposals has to work before an agent is paid for them
     reference = _reference(args, app, place, shown)
-    prompt = fill.first_prompt(place, name, headings, args.prompt)
+    there = _from_top(args, app, place)
+    prompt = fill.first_prompt(there, name, headings, args.prompt)
     if args.dry_run:
         titles = "\n".join(f"{place.script}:{heading.line}: {heading.title}" for heading in headings)
         shown_too = f"the prompt:\n\n{prompt}\nthe reference, {fill.REFERENCE}:\n\n{reference}"
@@ -217,7 +224,6 @@ def run_fill(args: Args, app: App, place: Sources) -> int:
         return 0
     _refuse_without_terminal(args, app)
     app.out.note(f"{amount(len(headings), 'heading')} without an example; an agent is asked for some")
-    there = place.seen_from(orchestrator.repository(app).top)
     run = _begin(args, app, there, FILL, prompt, f"{name} --help", program=name)
     write_atomic(os.path.join(run.directory, fill.REFERENCE_FILE), reference.encode("utf-8", "replace"))
     return _fill(args, app, run, tutorial_run.request_of(run), place)

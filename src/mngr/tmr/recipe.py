@@ -32,7 +32,7 @@ _INTERRUPTED = attempt_end.RETRIED | {
     attempt_end.TIMEOUT,
     attempt_end.STALLED,
 }
-_CONTINUED = """
+CONTINUED = """
 
 Another agent began this task and was interrupted. Its commits are on your branch: look at them with `git log -p` first,
 and continue from there. Change or revert what is wrong with them.
@@ -91,8 +91,23 @@ class WorkersRecipe(Recipe):
         """Where the files of an attempt are."""
         return os.path.join(self._run.directory, "tasks", task.slug, str(attempt.number))
 
+    def start_of(self, task: TaskState, attempt: Attempt, base: str) -> str:
+        """The commit to begin at: what an agent had committed that was interrupted, else the base."""
+        for before in reversed(task.attempts[: attempt.number - 1]):
+            tip = (before.collected or {}).get("tip")
+            if tip:
+                return str(tip) if before.ended in _INTERRUPTED else base
+            # Of a host that was lost, what was fetched while the agent worked.
+            saved = self._git.commit_of(self._checkpoint_ref(task, before)) if before.host else None
+            if saved is not None:
+                return saved
+        return base
+
     def _ref(self, task: TaskState, attempt: Attempt) -> str:
         return f"refs/mngr/runs/{self._run.id}/{task.slug}/{attempt.number}"
+
+    def _checkpoint_ref(self, task: TaskState, attempt: Attempt) -> str:
+        return f"{self._ref(task, attempt)}-checkpoint"
 
 
 class TestRecipe(WorkersRecipe):
@@ -106,24 +121,12 @@ class TestRecipe(WorkersRecipe):
         self._blocks = Blocks(git, base.commit)
 
     def launch(self, task: TaskState, attempt: Attempt) -> AgentLaunch:
-        start = self._start(task, attempt)
-        message = self.prompt(task) + (_CONTINUED if start != self._base.commit else "")
+        start = self.start_of(task, attempt, self._base.commit)
+        message = self.prompt(task) + (CONTINUED if start != self._base.commit else "")
         plain = self.agent(task, attempt, about=task.slug, start=start, message=message)
         # What it may run to see whether its work is good, with the permissions `tests`.
         allowed = (*plain.allowed_commands, *filter(None, [self._base.gate_command]), CHECK_COMMAND)
         return plain._replace(allowed_commands=allowed, uploads=((outcome.__file__, CHECKER),))
-
-    def _start(self, task: TaskState, attempt: Attempt) -> str:
-        """The commit to begin at: what an agent had committed that was interrupted, else the base."""
-        for before in reversed(task.attempts[: attempt.number - 1]):
-            tip = (before.collected or {}).get("tip")
-            if tip:
-                return str(tip) if before.ended in _INTERRUPTED else self._base.commit
-            # Of a host that was lost, what was fetched while the agent worked.
-            saved = self._git.commit_of(self._checkpoint_ref(task, before)) if before.host else None
-            if saved is not None:
-                return saved
-        return self._base.commit
 
     def prompt(self, task: TaskState) -> str:
         found, measured = self._base.found(task.id), self._base.before(task.id)
@@ -155,9 +158,6 @@ class TestRecipe(WorkersRecipe):
         ref = self._checkpoint_ref(task, attempt)
         if agent.pull(into="none", dry_run=True).commit != (self._git.commit_of(ref) or self._base.commit):
             fetch_commits(self._git, agent, ref)
-
-    def _checkpoint_ref(self, task: TaskState, attempt: Attempt) -> str:
-        return f"{self._ref(task, attempt)}-checkpoint"
 
     def unreadable(self, task: TaskState, attempt: Attempt, agent: Agent) -> str:
         try:

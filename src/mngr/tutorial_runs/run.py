@@ -19,11 +19,11 @@ from mngr.mapreduce.engine import Engine
 from mngr.mapreduce.limits import RunLimits
 from mngr.mapreduce.recipe import AgentLaunch, Task
 from mngr.mapreduce.run import Run, all_of
-from mngr.mapreduce.state import Attempt, TaskState
+from mngr.mapreduce.state import SETTLED, Attempt, TaskState
 from mngr.system import files
 from mngr.system.git import Git
 from mngr.tmr import settings as tmr_settings
-from mngr.tmr.recipe import Workers, WorkersRecipe
+from mngr.tmr.recipe import CONTINUED, Workers, WorkersRecipe
 from mngr.tmr.settings import TmrSettings
 from mngr.tutorial.sources import Sources
 
@@ -97,7 +97,9 @@ class TutorialRecipe(WorkersRecipe):
 
     def launch(self, task: TaskState, attempt: Attempt) -> AgentLaunch:
         request = self.request
-        launch = self.agent(task, attempt, about=task.slug, start=request.base, message=request.prompt)
+        start = self.start_of(task, attempt, request.base)
+        message = request.prompt + (CONTINUED if start != request.base else "")
+        launch = self.agent(task, attempt, about=task.slug, start=start, message=message)
         return launch._replace(allowed_commands=(*launch.allowed_commands, *self.allowed), uploads=self.uploads)
 
     def unreadable(self, task: TaskState, attempt: Attempt, agent: Agent) -> str:
@@ -116,7 +118,7 @@ class TutorialRecipe(WorkersRecipe):
             raise MngrError(f"its work could not be collected: {problems}")
         found = self.look(task, attempt, collected)
         path = self.round_file(task, attempt, attempt.returns + 1)
-        files.write_atomic(path, files.json_bytes({**found.facts, "missing": found.missing}))
+        files.write_atomic(path, files.json_bytes({**found.facts, "missing": found.missing, "told": found.message}))
         return found
 
     def round_file(self, task: TaskState, attempt: Attempt, number: int) -> str:
@@ -152,6 +154,17 @@ class TutorialResult(NamedTuple):
     @property
     def ok(self) -> bool:
         return self.end == PASSED
+
+
+def resume(run: Run, recipe: TutorialRecipe) -> None:
+    """Let a run go on, however it ended. An agent whose work did not pass gets one more turn, and is told what is
+    missing; one that used up its time is followed by another, which begins at its commits."""
+    run.resume()
+    for task in run.state.tasks.values():
+        last = task.last
+        if task.status == SETTLED and last is not None and (last.verdict or {}).get("missing"):
+            told = recipe.rounds_of(task, last)[-1]["told"] if last.ended != attempt_end.TIMEOUT else ""
+            run.retry(task.id, because="the run was resumed", message=told)
 
 
 def work(fleet: Fleet, run: Run, recipe: TutorialRecipe) -> TutorialResult:
