@@ -7,7 +7,7 @@ import pytest
 
 from mngr.system.git import Git
 from mngr.tmr.measure import reach, rows
-from tests.unit.test_tmr_surroundings import measured
+from tests.support.measured_job import measured
 
 SHOP = """
 import os

@@ -6,7 +6,7 @@ import pytest
 
 from mngr.tmr.measure import touches
 from mngr.tmr.measure.touches import Touch
-from tests.unit.test_tmr_surroundings import measured
+from tests.support.measured_job import measured
 
 TESTS = "import shop\n\n\ndef test_a(tmp_path):\n    (tmp_path / 'a').write_text('a')\n    assert shop.total() == 7\n"
 

@@ -1,6 +1,5 @@
 """A test in other surroundings: what tells that it is run by a measurement, and what an honest product may look at."""
 
-import subprocess
 import sys
 import textwrap
 from pathlib import Path
@@ -8,24 +7,8 @@ from pathlib import Path
 import pytest
 
 from mngr.tmr.measure import rows, surroundings
-from mngr.tmr.measure.measurement import PROBE, Measurement, PluginStep, Pytest, SuiteEnvironment, script
-
-COMMAND = f"{sys.executable} -m pytest -q -p no:cacheprovider"
-ENV = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-
-
-def measured(top: Path, *steps: Pytest | PluginStep, command: str = COMMAND) -> Path:
-    """Run these steps in a directory as in a checkout. Where their results are."""
-    job, out = top / ".mngr" / "task" / "job", top / ".mngr" / "task" / "artifacts"
-    out.mkdir(parents=True)
-    job.mkdir()
-    (job / "probe").symlink_to(PROBE)
-    environment = SuiteEnvironment(command, env=ENV, test_seconds=20)
-    for name, data in script(environment, Measurement("x", "HEAD", steps)).items():
-        (job / name).write_bytes(data)
-    env = {"PATH": "/usr/bin:/bin", "MNGR_ARTIFACTS_DIR": str(out), "HOME": str(top), **ENV}
-    subprocess.run(["sh", str(job / "job.sh")], cwd=top, env=env, check=True, timeout=120)
-    return out
+from mngr.tmr.measure.measurement import Pytest
+from tests.support.measured_job import COMMAND, measured
 
 
 def compared(top: Path, *products: str) -> list[surroundings.Dependence]:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from mngr.tmr.measure import generality
 from mngr.tmr.measure.generality import GENERAL, KEYED, NOT_MEASURED, ONLY_THIS, Generality
 from mngr.tmr.measure.measurement import PluginStep
-from tests.unit.test_tmr_surroundings import measured
+from tests.support.measured_job import measured
 
 
 class Case(NamedTuple):
