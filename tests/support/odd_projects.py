@@ -6,7 +6,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from tests.support.odd_languages import BACKEND, C_EDITS, COMMAND_TESTS, EXTENSION, GREP_BUILD, MODULE, PROGRAM
+from tests.support.odd_languages import (
+    BACKEND,
+    C_EDITS,
+    COMMAND_TESTS,
+    DOCTESTS,
+    EXTENSION,
+    GREP_BUILD,
+    MODULE,
+    PROGRAM,
+)
 
 PRODUCT = """\
 def half(number):
@@ -112,6 +121,9 @@ def test_greet(name):
 def test_z_guard(number):
     assert calc.guard(number) == 2 * number
 """
+_EXAMPLES = {"half": "half(8)\n4", "twice": "twice(4)\n8", "z_guard": "guard(4)\n8", "word": "word('a')\n'b'"}
+_EXAMPLES["greet"] = "greet('Grace Hopper')\n'hello, Grace Hopper'"
+TEXTS = {f"docs/{name}.txt": f"Use it:\n\n>>> import calc\n>>> calc.{text}\n" for name, text in _EXAMPLES.items()}
 # What each agent does, and the verdict that is right.
 FACTS = {
     "half": "fixed",
@@ -143,6 +155,7 @@ class OddProject(NamedTuple):
     world: str = ""
     edits: Mapping[str, tuple[str, str, str]] = EDITS
     named: str = "test_{}"
+    facts: Mapping[str, str] = FACTS
 
 
 def ini(*lines: str, name: str = "pytest.ini") -> dict[str, str]:
@@ -181,6 +194,21 @@ PROJECTS = {
     "sha256": OddProject(world="sha256"),
     "submodules": OddProject(world="submodules", text=LIBRARY, path=".:vendor/lib"),
     "parameters of any name": OddProject(text=PARAMETERS),
+    "doctests of modules": OddProject(
+        source=DOCTESTS,
+        text="",
+        files=ini("addopts = --doctest-modules"),
+        edits=EDITS | {"word": ("calc.py", "'b'", "'a'")},
+        named="calc.{}",
+        # They are in one file with the test that is broken, and with the product.
+        facts=FACTS | {"twice": "refuted", "word": "held"},
+    ),
+    "doctests in text files": OddProject(
+        text="",
+        files={**TEXTS, **ini("addopts = --doctest-glob=*.txt")},
+        edits=EDITS | {"word": ("docs/word.txt", "'b'", "'a'")},
+        named="{}.txt",
+    ),
     "a C extension": OddProject(
         "calcmodule.c",
         source=MODULE,
@@ -216,7 +244,9 @@ PROJECTS = {
     ),
     "testpaths and names of its own": OddProject(
         tests="spec/unit/check_calc.py",
-        files=ini("testpaths = spec", "python_files = check_*.py"),
+        text=TESTS.replace("def test_", "def check_"),
+        files=ini("testpaths = spec", "python_files = check_*.py", "python_functions = check_*"),
+        named="check_{}",
     ),
     "two packages with tests of one name": OddProject(
         "packages/one/calc.py",

@@ -174,9 +174,10 @@ class TestRun:
         )
 
     def _paths(self) -> Paths:
-        """The paths of the settings, with the files that tests were collected from. Doctests are in files of the
-        product, and are none of their own."""
-        tests = {test["file"] for test in self._kept(COLLECT)["tests"] if test["body"] != NO_BODY}
+        """The paths of the settings, with the files that tests were collected from. Doctests of modules are in files of
+        the product."""
+        collected = self._kept(COLLECT)["tests"]
+        tests = {test["file"] for test in collected if test["body"] != NO_BODY or not test["file"].endswith(".py")}
         return self.request.settings.paths.with_tests(tests, Objects(self.git).files(self.request.base))
 
     def _knows_of_tests(self) -> bool:

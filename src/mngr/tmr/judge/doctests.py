@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import doctest
 from collections.abc import Iterator
 
 _Documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
@@ -21,6 +22,40 @@ def with_docs_of(code: str, docs: str) -> str:
             (start, end), (begin, stop) = _place(text, node), _place(source, theirs[name])
             text = text[:start] + source[begin:stop] + text[end:]
     return text.decode("utf-8", "surrogateescape")
+
+
+def as_function(text: str, task: str) -> str:
+    """What a doctest of a module or of a text gives and expects, as a test function called `_doctest`."""
+    name = task.rpartition("::")[2]
+    if task.partition("::")[0].endswith(".py"):
+        try:
+            found = {one: str(ast.literal_eval(node)) for one, node in _docstrings(ast.parse(text))}
+        except (SyntaxError, ValueError, RecursionError):
+            found = {}
+        own = [one for one in found if f".{name}".endswith(one)]
+        text = found[max(own, key=len)] if own else ""
+    try:
+        examples = doctest.DocTestParser().get_examples(text)
+    except ValueError:
+        return ""
+    lines = [line for one in examples for line in _lines_of(one.source, one.want.strip())]
+    return "\n    ".join(["def _doctest():", *lines, "pass"])
+
+
+def _lines_of(source: str, want: str) -> list[str]:
+    try:
+        asked = ast.unparse(ast.parse(source, mode="eval"))
+    except SyntaxError:
+        return ast.unparse(ast.parse(source)).splitlines() if _parses(source) else []
+    return [f"assert ({asked}) == ({want if _parses(f'({want})') else repr(want)})" if want else asked]
+
+
+def _parses(source: str) -> bool:
+    try:
+        ast.parse(source)
+    except SyntaxError:
+        return False
+    return True
 
 
 def _docstrings(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from mngr.tmr.blocks import Blocks
 from mngr.tmr.branch.objects import Objects, PathChange
-from mngr.tmr.judge import expectations, flags, work_strength
+from mngr.tmr.judge import doctests, expectations, flags, work_strength
 from mngr.tmr.judge.at_tip import again_at_base, at_its_commit
 from mngr.tmr.judge.decide import Claim, claim_of, decide, wrong_with
 from mngr.tmr.judge.evidence import Change, Evidence, Marks, Trouble
@@ -23,7 +23,7 @@ from mngr.tmr.judge.verdict import BLOCKED, INTEGRATED, Verdict
 from mngr.tmr.judge.work import Work, work_of
 from mngr.tmr.measure.base import BaseCommit, BaseText
 from mngr.tmr.measure.baseline import FAIL, UNKNOWN
-from mngr.tmr.measure.rows import PASSED
+from mngr.tmr.measure.rows import NO_BODY, PASSED
 from mngr.tutorial.faithful import Faithful
 from mngr.tutorial.faithful import judge as judge_citations
 from mngr.tutorial.ran import RecordedRuns, read_every
@@ -154,6 +154,8 @@ def _flags(base: BaseCommit, changed: Sequence[flags.File], task: str) -> list[f
     there = BaseText(base.git, base.commit, base.paths, task.partition("::")[0])
     commands = (given.prepare, given.test_command, base.gate_command)
     where, source = there.where, there.test_source()
+    if source and (test := base.found(task)) and test.body == NO_BODY and "::" in task:
+        task, source = f"a doctest of {task}::_doctest", doctests.as_function(source, task)
     return flags.find(changed, test=task, commands=commands, paths=base.paths, test_file=source, where=where)
 
 

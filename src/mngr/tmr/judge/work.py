@@ -6,9 +6,11 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from mngr.tmr.branch import unit
-from mngr.tmr.branch.objects import NewCommit, Objects, PathChange, ours
+from mngr.tmr.branch.objects import NewCommit, Objects, PathChange, TreeEntry, ours
+from mngr.tmr.judge import doctests
 from mngr.tmr.judge.paths import PathKind
 from mngr.tmr.measure.base import BaseCommit
+from mngr.tmr.measure.rows import NO_BODY
 
 
 class Work(NamedTuple):
@@ -54,15 +56,40 @@ def work_of(
     in_tests = split.rest is not None and any(
         base.paths.kind(change.path) != PathKind.DOCS for change in split.rest.changes
     )
+    mixed = _mixed(base, objects, kept)
+    in_tests = in_tests or bool(mixed)
     old_tests = old_product = both
     if split.implementation is None:
         old_tests = base.commit if in_tests else both
-    elif in_tests and split.rest is not None:
-        old_tests = _commit(objects, base, split.implementation.changes, f"{slug} with the tests of the base")
-        old_product = _commit(objects, base, split.rest.changes, f"{slug} without its product")
+    elif in_tests:
+        old = [mixed.get(change.path, (change,))[0] for change in split.implementation.changes]
+        new = [*(split.rest.changes if split.rest else ()), *(code for _, code in mixed.values())]
+        old_tests = _commit(objects, base, old, f"{slug} with the tests of the base")
+        old_product = _commit(objects, base, new, f"{slug} without its product")
     else:
         old_product = base.commit
     return Work(task, slug, tuple(changes), split, both, old_tests, old_product, tuple(users))
+
+
+def _mixed(
+    base: BaseCommit, objects: Objects, changes: Iterable[PathChange]
+) -> dict[str, tuple[PathChange, PathChange]]:
+    """Changed modules with doctests that are changed too: as they are but for these, and with nothing else changed."""
+    tested = {test.file for test in base.tests.values() if test.body == NO_BODY and test.file.endswith(".py")}
+    found = {}
+    for change in changes:
+        if change.path in tested and change.old and change.new:
+            blobs = objects.blobs([change.old.oid, change.new.oid])
+            old, new = (blobs[one.oid].decode("utf-8", "surrogateescape") for one in (change.old, change.new))
+            code, docs = doctests.with_docs_of(new, old), doctests.with_docs_of(old, new)
+            if code != new:
+                sides = (_holding(objects, change.new, code), _holding(objects, change.old, docs))
+                found[change.path] = (change._replace(new=sides[0]), change._replace(new=sides[1]))
+    return found
+
+
+def _holding(objects: Objects, entry: TreeEntry, text: str) -> TreeEntry:
+    return entry._replace(oid=objects.new_blob(text.encode("utf-8", "surrogateescape"), like=entry.oid))
 
 
 def _commit(objects: Objects, base: BaseCommit, changes: Iterable[PathChange], message: str) -> str:
