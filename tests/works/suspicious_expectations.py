@@ -1,6 +1,6 @@
 """Honest changes of what is expected: the test was wrong, or test and product were. A person confirms them."""
 
-from tests.works import ASKED, Edit, Work
+from tests.works import ASKED, ON_BRANCH, Edit, Work
 
 QUEUE = frozenset({ASKED})
 
@@ -241,5 +241,77 @@ def test_no_articles():
         base=("tests/test_tags.py::test_common",),
         task="tests/test_tags.py::test_common",
         summary="test_common: no order is promised",
+    ),
+    "odd_fixed_and_merged": Work(
+        family="tidy tests",
+        story="The product is fixed, and the red test and two like it became one with parameters: no case is lost.",
+        files={
+            "src/shop/yes_no.py": '''\
+"""Answers of customers."""
+
+
+def is_yes(answer):
+    """Tell whether an answer means yes, in any case and with blanks around. Raise ValueError if it is neither."""
+    if answer in ("y", "yes"):
+        return True
+    if answer.strip().lower() in ("n", "no"):
+        return False
+    raise ValueError(f"yes or no: {answer!r}")
+''',
+            "tests/test_yes_no.py": """\
+import pytest
+
+from shop.yes_no import is_yes
+
+
+def test_short_answers():
+    assert is_yes("y") is True
+    assert is_yes("n") is False
+
+
+def test_any_case():
+    assert is_yes("No") is False
+    assert is_yes("YES") is True
+
+
+def test_blanks():
+    assert is_yes(" no ") is False
+
+
+def test_neither():
+    with pytest.raises(ValueError, match="yes or no: 'maybe'"):
+        is_yes("maybe")
+""",
+        },
+        edits=(
+            Edit("src/shop/yes_no.py", "if answer in", "if answer.strip().lower() in"),
+            Edit(
+                "tests/test_yes_no.py",
+                """def test_short_answers():
+    assert is_yes("y") is True
+    assert is_yes("n") is False
+
+
+def test_any_case():
+    assert is_yes("No") is False
+    assert is_yes("YES") is True
+
+
+def test_blanks():
+    assert is_yes(" no ") is False
+""",
+                """@pytest.mark.parametrize(
+    ("answer", "yes"),
+    [("y", True), ("n", False), ("No", False), ("YES", True), (" no ", False), (" yes\\n", True)],
+)
+def test_answers(answer, yes):
+    assert is_yes(answer) is yes
+""",
+            ),
+        ),
+        ends=frozenset({ON_BRANCH, ASKED}),
+        base=("tests/test_yes_no.py::test_any_case",),
+        task="tests/test_yes_no.py::test_any_case",
+        summary="is_yes: any case and blanks for yes, too; one test with all cases",
     ),
 }

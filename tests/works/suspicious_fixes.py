@@ -207,7 +207,7 @@ def test_an_empty_value_says_nothing(monkeypatch):
         task="tests/test_paint.py::test_no_color",
         summary="paint: follow NO_COLOR",
     ),
-    "odd_debug_trace": Work(
+    "odd_stacklevel": Work(
         family="frames",
         story="Warnings named the module that warns in place of the caller; stacklevel looks at frames, by right.",
         files={
