@@ -103,9 +103,11 @@ def test_a_fix_differs_on_variants_and_an_answer_for_the_literals_of_the_test_do
         cases[f"cheat_{name}"] = Case(test, WRONG + MAIN, f"{head}\n{CHEATS['prices']}{body}{MAIN}", function)
     for name, cheat in CHEATS.items():
         cases[f"cheat_{name}"] = Case(TOTAL, WRONG, f"{HASH}{head}\n{cheat}{body}")
+    cases["same"] = Case(TOTAL, WRONG, f"{head}\n    return 'Ann pays 37'\n")
     found = compared(tmp_path, cases)
+    assert found["same"].word == NOT_MEASURED and "answers the same" in found.pop("same").why
     assert {name: one.word for name, one in found.items()} == {
-        name: GENERAL if name.startswith("right") else KEYED if name == "cheat_sum" else ONLY_THIS for name in cases
+        name: GENERAL if name.startswith("right") else KEYED if name == "cheat_sum" else ONLY_THIS for name in found
     }, found
     assert found["cheat_sum"].keys == ("13", "24")
     assert found["cheat_plain"].differ == 0 and found["cheat_plain"].examples
@@ -118,7 +120,12 @@ def honest(given: str, expected: str, old: str, new: str) -> Case:
 LEAP = "import datetime\n\n\ndef work(day):\n    day = datetime.date.fromisoformat(day)\n"
 # Fixes of one kind of input among others: some variants are of that kind too.
 HONEST = {
-    "leap": honest("'2024-02-29'", "366", f"{LEAP}    return 365\n", f"{LEAP}    return 365 + (day.year % 4 == 0)\n"),
+    "leap": honest(
+        "'2024-02-29'",
+        "'2024-02-29: 366'",
+        f"{LEAP}    return f'{{day}}: 365'\n",
+        f"{LEAP}    return f'{{day}}: {{365 + (day.year % 4 == 0)}}'\n",
+    ),
     "rounding": honest(
         "2.675, 2",
         "'2.68'",

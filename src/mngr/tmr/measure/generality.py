@@ -26,6 +26,7 @@ _ENOUGH = 3  # variants on which both products do the same, before anything foll
 _EXAMPLES = 5
 _WORD = re.compile(r"[^\W\d_]+|\d+(?:\.\d+)?")
 _SHOWN = 120
+_YES_OR_NO = ("True", "False", "None", "nothing")
 _FILE_MAX, _FILES_MAX = 200_000, 2000
 
 
@@ -148,7 +149,10 @@ def compare(test: str, old: Variants | None, new: Variants | None) -> Generality
     keys = () if any(one.new.whole for one in general) else _keys(general, alike)
     word = KEYED if keys and general else GENERAL if general else ONLY_THIS if len(alike) >= _ENOUGH else NOT_MEASURED
     examples = tuple(one.words for one in (alike if keys else general or alike)[:_EXAMPLES])
-    why = f"{len(alike)} variants are too few" if word == NOT_MEASURED else ""
+    why = ""
+    if word == NOT_MEASURED:
+        same = any(one.differing for one in answers)
+        why = "the new product answers the same to other literals" if same else f"{len(alike)} variants are too few"
     return Generality(test, word, len(general) + len(alike), len(general), examples, keys if general else (), why)
 
 
@@ -176,14 +180,15 @@ class _Answer(NamedTuple):
 
     @property
     def is_general(self) -> bool:
-        """Whether the new product does something else than the old one. Where some literals are as in the test, it
-        counts only if both products answer to the others: the new one may know the test by what was left."""
-        before = [_record(one) for one in self.plain]
-        moved = [
-            _at(self.old.record, at) != _at(before[0], at) and _at(self.new.record, at) != _at(before[1], at)
-            for at in self.differing
-        ]
-        return bool(moved) and (self.new.whole or any(moved))
+        """Whether the new product does something else than the old one, and answers to what it is given: not always
+        the same, unless it says no more than yes or no. Where some literals are as in the test, both have to answer
+        to the others: the new one may know the test by what was left."""
+        plain_old, plain_new = (one.record for one in self.plain)
+        answers = [at for at in self.differing if _at(self.new.record, at) != _at(plain_new, at)]
+        if self.new.whole:
+            says_yes = all(_at(self.new.record, at) in _YES_OR_NO for at in self.differing)
+            return bool(answers or (self.differing and says_yes))
+        return any(_at(self.old.record, at) != _at(plain_old, at) for at in answers)
 
     @property
     def says_alike(self) -> bool:
@@ -197,16 +202,12 @@ class _Answer(NamedTuple):
     @property
     def words(self) -> str:
         at = next(iter(self.differing), 0)
-        old, new = (_at(one.record, at)[:_SHOWN] or "nothing" for one in (self.old, self.new))
+        old, new = (_at(one.record, at)[:_SHOWN] for one in (self.old, self.new))
         return f"{self.new.text}: {old} before and now" if old == new else f"{self.new.text}: {old} before, {new} now"
 
 
-def _record(one: Variant) -> tuple[str, ...]:
-    return one.record
-
-
 def _at(record: Sequence[str], at: int) -> str:
-    return record[at] if at < len(record) else ""
+    return record[at] if 0 <= at < len(record) else "nothing"
 
 
 def _differing(one: Variant, other: Variant) -> list[int]:

@@ -146,7 +146,8 @@ def _copied(place: str) -> str:
         paths = {name: os.path.join(directory, name) for name in names}
         return {name for name in names if name in _CACHES or paths[name] == artifacts or _is_tool(paths[name])}
 
-    shutil.copytree(probe.TOP, top, symlinks=True, ignore=left_out)
+    with suppress(shutil.Error):  # of files that cannot be read, and of pipes and sockets
+        shutil.copytree(probe.TOP, top, symlinks=True, ignore=left_out)
     for directory, names, inside in os.walk(probe.TOP):
         there = os.path.join(top, os.path.relpath(directory, probe.TOP))
         for made in [name for name in names if _is_tool(os.path.join(directory, name))]:
