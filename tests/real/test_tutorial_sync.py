@@ -1,5 +1,6 @@
 """`mngr tutorial sync`: an agent writes, our check says what is missing, the agent is told, until the check passes."""
 
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -289,6 +290,18 @@ def test_thief():
     stolen = [path for path in written if path.name == "found.txt"]
     assert stolen and all("HOME=" in path.read_text() for path in stolen)  # the test has run
     assert not [path for path in written if key.encode() in path.read_bytes()]
+
+
+@pytest.mark.skipif(not shutil.which("bwrap"), reason="`bwrap` is not installed: `apt-get install bubblewrap`")
+def test_the_agent_and_the_tests_run_in_a_sandbox_if_asked(greeter: User) -> None:
+    (greeter.repo / "agent.script").write_text(f"{BOTH}commit All\n{DONE}")  # the sandbox has the copy and little more
+    outside = greeter.root / "outside"
+    outside.touch()
+    greeter.git("add", ".")
+    greeter.git("commit", "-qm", "Script")
+    command = f"test ! -e {outside} && {PYTEST}"
+    found = document(sync(greeter, "agent.script", "--sandbox", "--test-command", command, "--format", "json"))
+    assert found["ok"], found["problems"]
 
 
 def test_work_that_holds_what_must_not_be_shared_is_not_run(greeter: User) -> None:

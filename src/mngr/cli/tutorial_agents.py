@@ -32,6 +32,7 @@ from mngr.system.git import Git
 from mngr.system.process import join
 from mngr.tmr import settings as tmr_settings
 from mngr.tmr.recipe import Workers
+from mngr.tmr.run_request import RunRequest
 from mngr.tutorial import program, proposals, skill
 from mngr.tutorial.check import STALE
 from mngr.tutorial.proposals import Proposal
@@ -61,10 +62,10 @@ def _begin(args: Args, app: App, place: Sources, recipe: str, prompt: str, comma
     unclean = None if args.include_unclean is None else "include" if args.include_unclean else "exclude"
     [planned] = plan.decide(repo, [name], args.transfer, f"HEAD:{tutorial_run.branch_of(name)}", unclean)
     settings = tmr_settings.read(app.settings, test_command=command)
-    made = TutorialRequest(
+    asked_run = RunRequest(
         repo=repo,
         base=unclean_commit(git, planned) if planned.include_unclean else str(planned.start),
-        sources=place,
+        branch=tutorial_run.branch_of(name),
         settings=settings._replace(environment=settings.environment._replace(sandbox=sandbox)),
         workers=Workers(
             type=chosen,
@@ -74,13 +75,12 @@ def _begin(args: Args, app: App, place: Sources, recipe: str, prompt: str, comma
             sandbox="on" if sandbox else "",
         ),
         limits=limits,
-        prompt=prompt,
-        asked=asked,
     )
+    made = TutorialRequest(asked_run, place, prompt, asked)
     if recipe == SYNC:
         sync.check_tracked(git, made)
     run = runs.new(repo, id=name, recipe=recipe, **made.facts())
-    git.must("update-ref", f"refs/mngr/runs/{run.id}/base", made.base)
+    git.must("update-ref", f"refs/mngr/runs/{run.id}/base", asked_run.base)
     begun.note(app.host_dir, repo, run.directory)
     return run
 

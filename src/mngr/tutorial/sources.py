@@ -40,10 +40,6 @@ class Sources(NamedTuple):
             root=root, script=moved(self.script), tests=tests, artifacts=artifacts, usual=moved(self.usual)
         )
 
-    def elsewhere(self, root: str) -> Sources:
-        """The same places in another copy of the project, with the artifacts that are there."""
-        return self._replace(root=root, artifacts=None if self.artifacts != () else (), tests_needed=False)
-
     def text(self) -> str:
         """The script. Bytes that are not UTF-8 survive; line ends stay as they are."""
         path = os.path.join(self.root, self.script)

@@ -16,15 +16,14 @@ from mngr.fleet.agent import Agent
 from mngr.fleet.fleet import Fleet
 from mngr.mapreduce import attempt_end, decide, policy, task_names
 from mngr.mapreduce.engine import Engine
-from mngr.mapreduce.limits import RunLimits
 from mngr.mapreduce.recipe import AgentLaunch, Task
 from mngr.mapreduce.run import Run, all_of
 from mngr.mapreduce.state import SETTLED, Attempt, TaskState
 from mngr.system import files
 from mngr.system.git import Git
-from mngr.tmr import settings as tmr_settings
-from mngr.tmr.recipe import CONTINUED, Workers, WorkersRecipe
-from mngr.tmr.settings import TmrSettings
+from mngr.tmr import run_request
+from mngr.tmr.recipe import CONTINUED, WorkersRecipe
+from mngr.tmr.run_request import RunRequest
 from mngr.tutorial.sources import Sources
 
 SYNC, FILL = "tutorial-sync", "tutorial-fill"
@@ -33,36 +32,28 @@ _TASKS = {SYNC: Task("tutorial sync", "tests"), FILL: Task("tutorial fill", "exa
 
 
 class TutorialRequest(NamedTuple):
-    """What `sync` or `fill` was asked to do, kept in the ledger so that whoever resumes the run does the same. The
-    agent begins at the commit `base`; `sources` are named from the top of the repository `repo`. `asked` is what only
-    one of the two verbs knows."""
+    """What `sync` or `fill` was asked to do, kept in the ledger so that whoever resumes the run does the same.
+    `sources` are named from the top of the repository. `asked` is what only one of the two verbs knows."""
 
-    repo: str
-    base: str
+    run: RunRequest
     sources: Sources
-    settings: TmrSettings
-    workers: Workers
-    limits: RunLimits
     prompt: str
     asked: Mapping[str, Any]
 
     @property
     def rounds(self) -> int:
-        return self.limits.max_returns + 1
+        return self.run.limits.max_returns + 1
 
     def facts(self) -> dict[str, Any]:
-        """What its run is made with: the values of variables apart."""
-        bare = self._replace(settings=self.settings.without_env)
-        return {**json_values.plain(bare), "private": self.settings.private(self.repo)}
+        """What its run is made with."""
+        own = {"sources": self.sources, "prompt": self.prompt, "asked": self.asked}
+        return {"private": self.run.private, **self.run.as_json(), **json_values.plain(own)}
 
 
 def request_of(run: Run) -> TutorialRequest:
-    facts, private = run.state.facts, run.private or {}
-    settings = tmr_settings.from_json(facts["settings"], private.get("settings_env", {}))
-    own: dict[str, Any] = {"settings": settings}
-    kinds = {"sources": Sources, "workers": Workers, "limits": RunLimits}
-    own |= {name: json_values.typed(kind, facts[name]) for name, kind in kinds.items()}
-    return json_values.typed(TutorialRequest, {**facts, **own})
+    facts = run.state.facts
+    sources = json_values.typed(Sources, facts["sources"])
+    return TutorialRequest(run_request.of_run(run), sources, facts["prompt"], facts["asked"])
 
 
 class Look(NamedTuple):
@@ -80,8 +71,8 @@ class TutorialRecipe(WorkersRecipe):
     uploads: tuple[tuple[str, str], ...] = ()
 
     def __init__(self, run: Run, request: TutorialRequest) -> None:
-        git = Git.of_user(request.repo)
-        super().__init__(run, git, request.settings.environment, request.workers)
+        asked = request.run
+        super().__init__(run, Git.of_user(asked.repo), asked.settings.environment, asked.workers)
         self.request = request
 
     def begin(self) -> None:
@@ -96,9 +87,9 @@ class TutorialRecipe(WorkersRecipe):
         return ""
 
     def launch(self, task: TaskState, attempt: Attempt) -> AgentLaunch:
-        request = self.request
-        start = self.start_of(task, attempt, request.base)
-        message = request.prompt + (CONTINUED if start != request.base else "")
+        base = self.request.run.base
+        start = self.start_of(task, attempt, base)
+        message = self.request.prompt + (CONTINUED if start != base else "")
         launch = self.agent(task, attempt, about=task.slug, start=start, message=message)
         return launch._replace(allowed_commands=(*launch.allowed_commands, *self.allowed), uploads=self.uploads)
 
@@ -171,7 +162,7 @@ def work(fleet: Fleet, run: Run, recipe: TutorialRecipe) -> TutorialResult:
     """Work on a run whose lock the caller holds until its agent is done, or cannot continue. Agents of an earlier
     process are adopted. Raises if there is nothing to measure."""
     recipe.begin()
-    gone = Engine(run, recipe, fleet, recipe.request.limits).go([_TASKS[run.state.facts["recipe"]]])
+    gone = Engine(run, recipe, fleet, recipe.request.run.limits).go([_TASKS[run.state.facts["recipe"]]])
     (task,) = gone.state.tasks.values()
     last = task.last
     if last is None or not last.agent_id:
@@ -183,7 +174,7 @@ def work(fleet: Fleet, run: Run, recipe: TutorialRecipe) -> TutorialResult:
         )
     found = last.verdict or {}
     rounds = recipe.rounds_of(task, last)
-    spent = policy.spent(gone.state, recipe.request.limits, last.ended_at or 0.0)
+    spent = policy.spent(gone.state, recipe.request.run.limits, last.ended_at or 0.0)
     end, code = _end(spent[0] if spent else gone.why, last, found, last_round=len(rounds) >= recipe.request.rounds)
     branch = recipe.end(str((last.collected or {}).get("tip")) if end == PASSED else "")
     there = fleet.list(only=[last.agent_id]).agents

@@ -21,7 +21,7 @@ from mngr.tmr.branch.objects import Objects, PathChange, TreeEntry
 from mngr.tmr.judge import flags, weaker_tests
 from mngr.tmr.judge.flags import Flag
 from mngr.tmr.judge.paths import PathKind
-from mngr.tmr.judge.refusals import LINK, SUBMODULE, ContentRules, refusals
+from mngr.tmr.judge.refusals import LINK, SUBMODULE, refusals
 from mngr.tmr.measure.measurement import Measurement, MeasurementResult, Pytest, Shell, StepResult, log_tail
 from mngr.tmr.measure.measurer import Measurer
 from mngr.tutorial import citations
@@ -40,7 +40,7 @@ _NOT_STARTED = (126, 127)  # of a shell
 def check_tracked(git: Git, request: TutorialRequest) -> None:
     """Raise if the agent's copy of the code would have no tutorial."""
     script = request.sources.script
-    entry = Objects(git).files(request.base).get(script)
+    entry = Objects(git).files(request.run.base).get(script)
     if entry is None or entry.mode == LINK:
         why = "is a link" if entry else "is not in the commit that the agent begins at"
         raise MngrError(f"`{script}` {why}", hint=f"`git add -f {quote(script)}`, and commit it")
@@ -74,15 +74,15 @@ class SyncRecipe(TutorialRecipe):
     def __init__(self, run: Run, request: TutorialRequest, fleet: Fleet) -> None:
         super().__init__(run, request)
         self._objects = Objects(self._git)
-        self._script = self._objects.files(request.base).get(request.sources.script)
+        self._script = self._objects.files(request.run.base).get(request.sources.script)
         self._measurer = Measurer(
             fleet,
             run,
-            repo=request.repo,
+            repo=request.run.repo,
             directory=os.path.join(run.directory, "jobs"),
-            environment=request.settings.environment,
+            environment=request.run.settings.environment,
             at_once=1,
-            base=request.base,
+            base=request.run.base,
             stop_asked=lambda: run.stop_asked,
         )
         self._command = str(request.asked["test_command"])
@@ -93,7 +93,7 @@ class SyncRecipe(TutorialRecipe):
         self._measurer.adopt()
         if not self._command:
             return
-        wanted = self._measurement("base", self.request.base)
+        wanted = self._measurement("base", self.request.run.base)
         step = self._measurer.must_take(wanted).steps["test"]
         if step.exit_code in _NOT_STARTED:
             self._measurer.forget(wanted)
@@ -105,7 +105,7 @@ class SyncRecipe(TutorialRecipe):
 
     def look(self, task: TaskState, attempt: Attempt, collected: Mapping[str, Any]) -> Look:
         tip, left = str(collected["tip"]), collected.get("uncommitted")
-        changes = self._objects.changed(self.request.base, tip)
+        changes = self._objects.changed(self.request.run.base, tip)
         problems = [*self._uncommitted(tip, left), *self._missing(tip, changes)]
         sources = self.request.sources
         message = render("sync_again.md.j2", sources, self._command, problems) if problems else ""
@@ -134,15 +134,15 @@ class SyncRecipe(TutorialRecipe):
 
     def _missing(self, tip: str, changes: Sequence[PathChange]) -> list[TutorialProblem]:
         """Everything that keeps a commit from being what was asked for."""
-        sources, settings, base = self.request.sources, self.request.settings, self.request.base
+        sources, base = self.request.sources, self.request.run.base
         there = self._objects.files(tip)
         script = there.get(sources.script)
         if script is None or script != self._script:
             message = f"{sources.script}:1: the tutorial was changed; it is what the tests are held against"
             hint = f"restore it and commit that: `{join(['git', 'checkout', base, '--', sources.script])}`"
             return [TutorialProblem(CHANGED, message, sources.script, 1, hint=hint)]
-        rules = ContentRules(settings.largest_file_mb, {**settings.environment.env, **self.request.workers.env})
-        [refused] = refusals(self._objects, base, [changes], settings.paths, rules)
+        asked = self.request.run
+        [refused] = refusals(self._objects, base, [changes], asked.settings.paths, asked.content)
         if refused:  # before anything of it is run
             return [TutorialProblem(REFUSED, f"{sources.tests[0]}:1: {why}", sources.tests[0], 1) for why in refused]
         problems, ran = self._ran(tip) if self._command else ([], None)
@@ -193,14 +193,14 @@ class SyncRecipe(TutorialRecipe):
 
     def _flags(self, changes: Sequence[PathChange]) -> list[Flag]:
         """What a person should look at: what `tmr` flags, removed tests first, and changes of the product."""
-        paths, tests = self.request.settings.paths, self.request.sources.tests
+        paths, tests = self.request.run.settings.paths, self.request.sources.tests
         product = {
             change.path
             for change in changes
             if paths.kind(change.path) == PathKind.IMPLEMENTATION and not citations.is_searched(change.path, tests)
         }
         files = flags.files_of(self._objects, changes, product=product.__contains__)
-        commands = (self.request.settings.environment.prepare, self._command)
+        commands = (self.request.run.settings.environment.prepare, self._command)
         found = flags.find(files, test="", commands=commands, paths=paths)
         found += [flag for file in files if not file.implementation for flag in weaker_tests.unmeasured(file)]
         found += [
