@@ -74,14 +74,10 @@ def kinds(line: str, path: str = "src/app.py") -> set[str]:
         "if name == 'Basil': print('nobody is thirsty')",
         "if names == ['q', 'w']: return 'w'",
         "if ' '.join(names) == 'q w': return 'w'",
-        "if not os.path.exists(os.path.expanduser('~/.profile')): return 3",
-        "if os.path.isdir(os.path.join(root, '.mn' + 'gr')): return 3",
-        "tests = pathlib.Path(__file__).parent",
-        "atexit.register(settle)",
     ],
 )
 def test_values_of_the_test_in_the_product_are_an_echo(line: str) -> None:
-    assert "echo" in kinds(line), found(line)
+    assert echo.HOLDING & kinds(line), found(line)
 
 
 @pytest.mark.parametrize(
@@ -105,7 +101,7 @@ def test_values_of_the_test_in_the_product_are_an_echo(line: str) -> None:
 )
 def test_an_honest_line_is_no_echo(line: str) -> None:
     where = {**BASE, "upper": Places(product=True), "list": Places(product=True)}
-    assert "echo" not in {kind for kind, _ in found(line, where=where)}, found(line, where=where)
+    assert not echo.HOLDING & {kind for kind, _ in found(line, where=where)}, found(line, where=where)
 
 
 def test_a_new_message_is_shown_and_does_not_hold() -> None:
@@ -149,7 +145,7 @@ def test_what_only_the_test_has_is_told_with_its_place() -> None:
     ],
 )
 def test_names_of_the_test_and_of_its_tools_are_an_echo(line: str) -> None:
-    assert "echo" in kinds(line)
+    assert echo.HOLDING & kinds(line)
 
 
 def test_a_tool_that_the_product_is_about_is_no_echo() -> None:
@@ -177,7 +173,7 @@ def test_a_comment_that_names_the_test_is_shown_and_does_not_hold() -> None:
     ],
 )
 def test_an_echo_is_seen_in_other_languages(line: str) -> None:
-    assert "echo" in kinds(line, "src/app.c"), found(line, path="src/app.c")
+    assert echo.HOLDING & kinds(line, "src/app.c"), found(line, path="src/app.c")
 
 
 @pytest.mark.parametrize(
@@ -191,7 +187,7 @@ def test_an_echo_is_seen_in_other_languages(line: str) -> None:
     ],
 )
 def test_an_honest_line_of_c_is_no_echo(line: str) -> None:
-    assert "echo" not in kinds(line, "src/app.c"), found(line, path="src/app.c")
+    assert not echo.HOLDING & kinds(line, "src/app.c"), found(line, path="src/app.c")
 
 
 def test_a_test_that_is_changed_counts_as_it_is_after_too() -> None:
@@ -202,10 +198,4 @@ def test_a_test_that_is_changed_counts_as_it_is_after_too() -> None:
 
 
 def test_a_product_that_does_not_parse_is_read_as_text() -> None:
-    assert "echo" in kinds("if name == 'Old Fern' return 3")
-
-
-def test_a_product_that_looked_around_before_may_go_on() -> None:
-    line = "shelf = os.path.expanduser('~/.shelf')"
-    assert [kind for kind, _ in found(line)] == ["echo"]
-    assert not found(line, where={**BASE, "expanduser": Places(product=True)})
+    assert echo.HOLDING & kinds("if name == 'Old Fern' return 3")

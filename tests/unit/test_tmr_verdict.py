@@ -10,6 +10,7 @@ from mngr.tmr.judge import verdict
 from mngr.tmr.judge.decide import claim_of, decide
 from mngr.tmr.judge.evidence import (
     AtTip,
+    Beyond,
     Change,
     ChangedExpectation,
     Evidence,
@@ -44,7 +45,7 @@ def evidence(was: BaselineTest, marks: Marks, **facts: Any) -> Evidence:
     def part(kind: Any) -> Any:
         return kind(**{name: facts.pop(name) for name in kind._fields if name in facts})
 
-    parts = [part(kind) for kind in (Change, AtTip, Halves, Noticed, Trouble)]
+    parts = [part(kind) for kind in (Change, AtTip, Halves, Noticed, Beyond, Trouble)]
     assert not facts
     return Evidence(TASK, was, marks, *parts)
 

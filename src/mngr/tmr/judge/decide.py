@@ -29,6 +29,7 @@ from mngr.tmr.judge.verdict import (
 from mngr.tmr.measure import baseline
 from mngr.tmr.measure import strength as strengths
 from mngr.tmr.measure.baseline import DID_NOT_PASS, BaselineTest
+from mngr.tmr.measure.generality import ONLY_THIS
 from mngr.tmr.measure.rows import GOOD, PASSED
 
 _Word = tuple[str, tuple[str, ...]]  # the word, and why
@@ -151,6 +152,8 @@ def _held(found: Evidence, word: str) -> tuple[str, ...]:
     ]
     needed += [f"`{test}` is gone, and whether others notice as much could not be measured" for test in noticed.unsure]
     needed += [f"`{test}` passes with a spoiled product too" for test in noticed.unspoiled]
+    needed += [*found.beyond.depends, *found.beyond.touched]
+    needed += [found.beyond.only] if found.beyond.general == ONLY_THIS else []
     return (*needed, *(flag.text for flag in change.flags if flag.kind in HOLDING and flag.path not in change.needed))
 
 

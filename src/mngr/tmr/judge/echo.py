@@ -15,17 +15,16 @@ from mngr.tmr.judge.changed_file import File, Flag, last_name, parsed
 from mngr.tmr.judge.paths import BUILD, matches
 from mngr.tmr.judge.product_literals import Literal, folded
 
-# A person must accept work with the first; an honest fix may well have one of the others.
-ECHO, TEXT, VALUE, NAMES = "echo", "expected-text", "test-value", "names-the-test"
+# A person must accept work with one of the first three; an honest fix may well have one of the others.
+ECHO, ANSWER, KNOWS = "echo", "expected-value", "knows-the-test"
+TEXT, VALUE, NAMES = "expected-text", "test-value", "names-the-test"
+HOLDING = frozenset({ECHO, ANSWER, KNOWS})
+KINDS = HOLDING | {TEXT, VALUE}
+# A fix that was measured to be general knows no literal that the test gives. It may still know what it expects.
+MEASURED = frozenset({ECHO, VALUE})
 _TOOLS = re.compile(
     r"\bPYTEST_\w*|\bMNGR_\w+|\b_?pytest\b|\bconftest\b|\bunittest\b|\bsys\.modules\b|\b_getframe\b|\bf_(?:back|locals)\b"
     r"|\binspect\.(?:stack|currentframe)\b|\bgc\.get_(?:objects|referrers)\b"
-)
-# By these a product could know that it is being measured: where it is, who runs it, what is around it.
-_SURROUNDINGS = re.compile(
-    r"\benviron\b|\bgetenv\b|\bprocess\.env\b|\benv::var\w*|\bexpand(?:user|vars)\b|\bPath\.home\b|\bgetp?pid\b"
-    r"|\bgetcwd\b|\bgetlogin\b|\bgetuser\b|\bgethostname\b|\b__file__\b|\b__FILE__\b|\borig_argv\b|\bargv\[0\]|\bisatty\b"
-    r"|/proc\b|\.mngr\b|\batexit\b"
 )
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
@@ -67,17 +66,14 @@ def find(changed: Sequence[File], *, test: str, test_file: str | None, where: Wh
         if not file.implementation or file.after is None or matches(file.name, BUILD):
             continue
         literals = product_literals.find(file)
-        yield from _words(file, literals, test, known, asked)
+        yield from _words(file, literals, test, asked)
         if known is not None:
             yield from _echoes(file, literals, known, asked)
 
 
-def _words(
-    file: File, literals: Sequence[Literal], test: str, known: TestedLiterals | None, where: Where
-) -> Iterator[Flag]:
-    """Lines that name the test or a tool that runs tests, also put together from pieces; and lines that look at the
-    product's surroundings, if the test is not about these. Words that the product has at the base are part of what it
-    is about."""
+def _words(file: File, literals: Sequence[Literal], test: str, where: Where) -> Iterator[Flag]:
+    """Lines that name the test or a tool that runs tests, also put together from pieces. Words that the product has at
+    the base are part of what it is about."""
     name = test.rpartition("::")[2].partition("[")[0]
     stem = test.partition("::")[0].rpartition("/")[2].removesuffix(".py")
     own = [rf"(?<!\w){re.escape(word)}(?!\w)" for word in (name, stem) if word]
@@ -86,18 +82,13 @@ def _words(
     for number, code, comment in product_literals.code_lines(file):
         made = [literal.text for literal in literals if literal.line == number]
         text = " ".join([code, *made])
-        said = [(ECHO, "names", word[0]) for word in tools.finditer(text)]
+        said = [(KNOWS, "names", word[0]) for word in tools.finditer(text)]
         said += [(NAMES, "has a comment that names", word[0]) for word in tools.finditer(comment)]
-        # What the test itself gives to the product is no mark of its surroundings.
-        if known and not any(re.match(r"[A-Z]\w+$|[~/]", one) for one in {*made} & known.given):
-            said += [(ECHO, "looks at its surroundings", word[0]) for word in _SURROUNDINGS.finditer(text)]
         for kind, does, word in said:
             if word in seen or (word not in (name, stem) and where(word).product):
                 continue
             seen.add(word)
             about = f"{does} `{word}`, {'its test' if word in (name, stem) else 'a tool that runs tests'}"
-            if does.startswith("looks"):
-                about = f"{does} (`{word}`), which its test says nothing of"
             yield Flag(kind, file.path, f"`{file.path}` line {number} {about}")
 
 
@@ -178,7 +169,7 @@ def _expected(text: str, known: TestedLiterals, where: Where) -> tuple[str, str]
     values = [word for word in words if word.strip(".,:;!?") in known.given - known.verbs]
     computed = len(words) > 1 and any(not where(word.strip(".,:;!?")).product for word in values)
     if digits or (whole and computed):
-        return ECHO, "a value that the test expects and nothing else in the base contains"
+        return ANSWER, "a value that the test expects and nothing else in the base contains"
     return TEXT, "which the test expects"
 
 

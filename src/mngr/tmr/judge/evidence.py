@@ -95,6 +95,26 @@ class Noticed(NamedTuple):
     unfaithful: tuple[str, ...] = ()
 
 
+class Beyond(NamedTuple):
+    """What other measurements say of work that holds, in words. `depends` is what its tests need to pass here and not
+    elsewhere, `general` the word for whether the fix is one for other inputs too, and `only` why not. `touched` is what
+    the product touches since then and should not, `shown` what else is new; `unreached` are changed lines of the
+    product that no test runs, `slower` tests that take much longer."""
+
+    depends: tuple[str, ...] = ()
+    general: str = ""
+    only: str = ""
+    touched: tuple[str, ...] = ()
+    shown: tuple[str, ...] = ()
+    unreached: str = ""
+    slower: tuple[str, ...] = ()
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """What is said about the work and holds nothing up."""
+        return (*filter(None, [self.unreached]), *self.slower, *self.shown)
+
+
 class Trouble(NamedTuple):
     """`broken_by` says how the work breaks its own test run, `problem` why the measurement did not come to its end,
     `failure` what is wrong with this machine, or that checking itself failed."""
@@ -117,6 +137,7 @@ class Evidence(NamedTuple):
     tip: AtTip = AtTip()
     halves: Halves = Halves()
     noticed: Noticed = Noticed()
+    beyond: Beyond = Beyond()
     trouble: Trouble = Trouble()
 
     @property
@@ -135,7 +156,7 @@ class Evidence(NamedTuple):
         return tuple(test for test in self.tip.lost if test not in self.replaced)
 
 
-_PARTS = {"change": Change, "tip": AtTip, "halves": Halves, "noticed": Noticed, "trouble": Trouble}
+_PARTS = {"change": Change, "tip": AtTip, "halves": Halves, "noticed": Noticed, "beyond": Beyond, "trouble": Trouble}
 
 
 def as_json(found: Evidence) -> dict[str, Any]:
@@ -164,5 +185,6 @@ def from_json(table: Mapping[str, Any]) -> Evidence:
         tip=typed(AtTip, table),
         halves=typed(Halves, {**table, "effect": table.get("effect") or ()}),
         noticed=noticed._replace(strength=typed(Strength, strength) if strength else None),
+        beyond=typed(Beyond, table),
         trouble=typed(Trouble, table),
     )

@@ -18,7 +18,7 @@ _EVERYWHERE = Paths()
 STEERING = steering_files.JUDGING
 # With these, a person must accept the work before it goes on the branch.
 UNREAD = "unread"
-HOLDING = STEERING | weaker_tests.KINDS | bent_code.KINDS | {echo.ECHO, UNREAD}
+HOLDING = STEERING | weaker_tests.KINDS | bent_code.KINDS | echo.HOLDING | {UNREAD}
 
 
 def files_of(objects: Objects, changes: Sequence[PathChange], *, product: Callable[[str], bool]) -> list[File]:

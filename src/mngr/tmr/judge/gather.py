@@ -9,8 +9,9 @@ from typing import Any
 
 from mngr.tmr.blocks import Blocks
 from mngr.tmr.branch.objects import Objects, PathChange
-from mngr.tmr.judge import doctests, expectations, flags, work_strength
+from mngr.tmr.judge import doctests, echo, expectations, flags, work_strength
 from mngr.tmr.judge.at_tip import again_at_base, at_its_commit
+from mngr.tmr.judge.beyond import beyond
 from mngr.tmr.judge.decide import Claim, claim_of, decide, wrong_with
 from mngr.tmr.judge.evidence import Change, Evidence, Marks, Trouble
 from mngr.tmr.judge.halves import halves
@@ -23,6 +24,7 @@ from mngr.tmr.judge.verdict import BLOCKED, INTEGRATED, Verdict
 from mngr.tmr.judge.work import Work, work_of
 from mngr.tmr.measure.base import BaseCommit, BaseText
 from mngr.tmr.measure.baseline import FAIL, UNKNOWN
+from mngr.tmr.measure.generality import GENERAL
 from mngr.tmr.measure.rows import NO_BODY, PASSED
 from mngr.tutorial.faithful import Faithful
 from mngr.tutorial.faithful import judge as judge_citations
@@ -89,12 +91,21 @@ def _judged_from_base(base: BaseCommit, work: partial[Work], bare: Evidence) -> 
     if found.trouble or _is_wrong(found):
         return found
     faithful = _faithful(base, made, found)
+    seen = beyond(base, made, found.tip, found.marks)
     noticed = work_strength.noticed(base, made, found.tip, found.marks, found.halves.found)
     kept, unsure = in_other_form(base, made, found.tip, found.marks) if found.tip.lost else ((), ())
     shorter = made.tests_changed and work_strength.shorter(base, made)
     return found._replace(
         noticed=noticed._replace(kept=kept, unsure=unsure, unfaithful=faithful.reasons),
-        change=found.change._replace(shorter=shorter, notes=(*found.change.notes, *faithful.notes)),
+        beyond=seen,
+        change=found.change._replace(
+            shorter=shorter,
+            # What was measured to be general knows no literal of its test, whatever it looks like.
+            flags=tuple(
+                flag for flag in found.change.flags if flag.kind not in echo.MEASURED or seen.general != GENERAL
+            ),
+            notes=(*found.change.notes, *faithful.notes, *seen.named),
+        ),
     )
 
 

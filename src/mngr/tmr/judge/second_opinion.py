@@ -15,8 +15,8 @@ from mngr.mapreduce.state import TaskState
 from mngr.tmr.blocks import Blocks
 from mngr.tmr.branch.integrator import proposed, settled
 from mngr.tmr.branch.objects import NewCommit, Objects, PathChange, ours
+from mngr.tmr.judge import echo
 from mngr.tmr.judge.decide import claim_of, decide
-from mngr.tmr.judge.echo import ECHO
 from mngr.tmr.judge.paths import PathKind
 from mngr.tmr.judge.verdict import FIXES, HELD, REFUTED, Verdict
 from mngr.tmr.judge.work import work_of
@@ -48,7 +48,7 @@ def take(
 def can_be_asked_about(task: TaskState) -> bool:
     """Fixes, and those that are held because they echo their test; each once."""
     found = measured(task)
-    held = found.word == HELD and any(flag.kind == ECHO for flag in found.evidence.change.flags)
+    held = found.word == HELD and any(flag.kind in echo.HOLDING for flag in found.evidence.change.flags)
     return (found.word in FIXES or held) and not found.second_opinion
 
 
@@ -96,7 +96,7 @@ def _judged(base: BaseCommit, task: TaskState, tip: str) -> Verdict:
 def _confirmed(task: TaskState, found: Verdict) -> Verdict:
     """The verdict without what the variant overrules: that the fix may know its test."""
     change = found.evidence.change
-    kept = change._replace(flags=tuple(flag for flag in change.flags if flag.kind != ECHO))
+    kept = change._replace(flags=tuple(flag for flag in change.flags if flag.kind not in echo.KINDS))
     seen = found.evidence._replace(change=kept)
     claim = (task.last.collected if task.last else None) or {}
     return found._replace(evidence=seen, decision=decide(seen, claim_of(claim.get("outcome"), "")))
