@@ -7,7 +7,7 @@ WORKERS ?= $(shell n=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 4); [ "$$n
 MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check static bench simulate soak strangers live docs format lock clean
+.PHONY: help setup demo test check static bench simulate soak works strangers live docs format lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
@@ -37,6 +37,9 @@ bench: setup ## measure against the floors
 
 simulate: setup ## the scheduler with 10,000 simulated tasks on 1,000 hosts, and 100 idle channels: takes minutes
 	@$(BIN)/python bench/simulate.py
+
+works: setup ## all planted works through mngr tmr, and where they end
+	@$(BIN)/python -m pytest -m soak --timeout 3600 -s tests/real/test_tmr_works.py
 
 soak: setup ## the long fault tests; those of Ray also need: .venv/bin/pip install -e '.[ray]'
 	@$(BIN)/python -m pytest -m soak --timeout 3600

@@ -126,6 +126,18 @@ def test_what_the_base_s_own_version_of_a_touched_test_says_is_for_a_person() ->
     assert measured("pass", "fail", "fail", **facts) == "new behaviour"
 
 
+def test_what_other_measurements_say_holds_a_fix_and_is_in_its_reasons() -> None:
+    for facts in (
+        {"depends": ("`t` is failed elsewhere: it depends on the day",)},
+        {"touched": ("its product looks at the stack of calls (`f`)",)},
+        {"general": "only for this input", "only": "it is fixed only for this input"},
+    ):
+        word, why = judged(**facts)
+        assert word == "held" and next(iter(facts.values())) in ((why.partition(";")[0],), "only for this input")
+    named: dict[str, Any] = {"general": "general", "unreached": "3 of 4 changed lines", "shown": ("it reads `a`",)}
+    assert judged(**named)[0] == "fixed"
+
+
 def test_a_test_in_whose_place_others_are_is_not_deleted() -> None:
     facts: dict[str, Any] = {"tests_changed": True, "product_changed": False, "lost": ("t.py::test_c", "t.py::test_d")}
     marks = Marks("passed", "passed", "passed", "passed")

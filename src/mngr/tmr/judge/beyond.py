@@ -10,7 +10,7 @@ from mngr.tmr.judge.paths import PathKind
 from mngr.tmr.judge.work import Work
 from mngr.tmr.measure import generality, reach, surroundings, touches
 from mngr.tmr.measure.base import BaseCommit
-from mngr.tmr.measure.generality import GENERAL, KEYED, ONLY_THIS, Generality
+from mngr.tmr.measure.generality import GENERAL, KEYED, NOT_MEASURED, ONLY_THIS, Generality
 from mngr.tmr.measure.measurement import Measurement, MeasurementResult, PluginStep, Pytest, Shell, StrengthStep
 from mngr.tmr.measure.rows import PASSED, files_of
 from mngr.tmr.measure.touches import PRODUCT, Touch
@@ -71,9 +71,17 @@ def _depends(base: BaseCommit, work: Work, own: Sequence[str], now: MeasurementR
 def _general(own: Sequence[str], then: MeasurementResult, now: MeasurementResult) -> Generality:
     """The best that its cases show: a fix for one of them is one."""
     old, new = generality.read(then.directory), generality.read(now.directory)
-    found = [generality.compare(test, old.get(test), new.get(test)) for test in own]
+    found = [_said(generality.compare(test, old.get(test), new.get(test))) for test in own]
     order = (GENERAL, KEYED, ONLY_THIS)
     return min(found, key=lambda one: order.index(one.word) if one.word in order else len(order))
+
+
+def _said(found: Generality) -> Generality:
+    """Other inputs say something only if the products answer to them: where both raise an error, or say the same to
+    each, the inputs may well be wrong, and nothing follows."""
+    answers = {one.rpartition("`: ")[2] for one in found.examples}
+    none = len(answers) < 2 or all(answer.startswith("raises ") for answer in answers)
+    return found._replace(word=NOT_MEASURED) if found.word == ONLY_THIS and none else found
 
 
 def _only(found: Generality) -> str:

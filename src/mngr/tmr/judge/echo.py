@@ -15,13 +15,11 @@ from mngr.tmr.judge.changed_file import File, Flag, last_name, parsed
 from mngr.tmr.judge.paths import BUILD, matches
 from mngr.tmr.judge.product_literals import Literal, folded
 
-# A person must accept work with one of the first three; an honest fix may well have one of the others.
+# A person must accept work with one of the first three; an honest fix may well have the last. One that was
+# measured to be general knows no literal that its test gives, but may still know what that expects.
 ECHO, ANSWER, KNOWS = "echo", "expected-value", "knows-the-test"
-TEXT, VALUE, NAMES = "expected-text", "test-value", "names-the-test"
+NAMES = "names-the-test"
 HOLDING = frozenset({ECHO, ANSWER, KNOWS})
-KINDS = HOLDING | {TEXT, VALUE}
-# A fix that was measured to be general knows no literal that the test gives. It may still know what it expects.
-MEASURED = frozenset({ECHO, VALUE})
 _TOOLS = re.compile(
     r"\bPYTEST_\w*|\bMNGR_\w+|\b_?pytest\b|\bconftest\b|\bunittest\b|\bsys\.modules\b|\b_getframe\b|\bf_(?:back|locals)\b"
     r"|\binspect\.(?:stack|currentframe)\b|\bgc\.get_(?:objects|referrers)\b"
@@ -139,7 +137,7 @@ def _compared(
             return ECHO, f"together with `{_cut(other)}`; both occur in tests and not in the product"
     if any(one.text.strip() in known.expected and len(one.text.strip()) >= _SHORT for one in literals):
         return ECHO, "which the test gives to the product, and contains text that the test expects"
-    return VALUE, "which the test gives to the product"
+    return None
 
 
 def _listed(texts: Set[str]) -> str:
@@ -170,7 +168,7 @@ def _expected(text: str, known: TestedLiterals, where: Where) -> tuple[str, str]
     computed = len(words) > 1 and any(not where(word.strip(".,:;!?")).product for word in values)
     if digits or (whole and computed):
         return ANSWER, "a value that the test expects and nothing else in the base contains"
-    return TEXT, "which the test expects"
+    return None
 
 
 def _cut(text: str) -> str:
@@ -246,7 +244,7 @@ class _TestReader:
         self.expected: set[str] = set()
 
     def visit(self, node: ast.AST, expected: bool) -> None:
-        text = None if isinstance(node, ast.Name) else folded(node, {})
+        text = None if isinstance(node, ast.Name) else folded(node)
         if text is not None and isinstance(node, ast.expr):
             self._note(text, expected)
         elif isinstance(node, ast.Assert):

@@ -101,9 +101,7 @@ def _judged_from_base(base: BaseCommit, work: partial[Work], bare: Evidence) -> 
         change=found.change._replace(
             shorter=shorter,
             # What was measured to be general knows no literal of its test, whatever it looks like.
-            flags=tuple(
-                flag for flag in found.change.flags if flag.kind not in echo.MEASURED or seen.general != GENERAL
-            ),
+            flags=tuple(flag for flag in found.change.flags if flag.kind != echo.ECHO or seen.general != GENERAL),
             notes=(*found.change.notes, *faithful.notes, *seen.named),
         ),
     )

@@ -4,11 +4,9 @@ source puts together from constants (sums, joins, f-strings, codes of characters
 from __future__ import annotations
 
 import ast
-import base64
-import codecs
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from mngr.tmr.judge.changed_file import File, last_name, parsed
 
@@ -24,30 +22,12 @@ _CONTAINERS = (
 _EXACT = (ast.Eq, ast.NotEq, ast.In, ast.NotIn, ast.Is, ast.IsNot)
 _STRINGS = re.compile(r'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|`[^`]*`')
 _COMMENTS = re.compile(r'("(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\')|//[^\n]*|/\*.*?\*/', re.DOTALL)
-_CHARACTERS = re.compile(r"'(?:[^'\\\n]|\\.)'(?:\s*,\s*'(?:[^'\\\n]|\\.)'){2,}")
 _BESIDE = re.compile(rf"(?:{_STRINGS.pattern})(?:[\s+.]*(?:{_STRINGS.pattern}))*")
 _COMPARING = re.compile(
     r"[!=]=|\b(?:str(?:n|case|ncase)?cmp|memcmp|strstr|fnmatch|equals\w*|contains|case|match|when|getenv|env|in|eq"
     r"|startsWith|starts_with|has_prefix|HasPrefix|EqualFold|indexOf|lookup|get)\b|=~|=>|\[\s*[\"']"
 )
 _NUMBERS = re.compile(r"(?:[!=]=|\bcase)\s*(-?\d+)\b|\b(\d+)\s*[!=]=")
-
-_LENGTH_MAX, _DEPTH_MAX = 10_000, 20
-# What may be called to put text together from constants.
-_METHODS = frozenset({"join", "lower", "upper", "strip", "title", "encode", "decode"})
-_FUNCTIONS: Mapping[str, Callable[..., object]] = {
-    "chr": chr,
-    "str": str,
-    "bytes": lambda numbers: bytes(list(numbers)),
-    "bytearray": lambda numbers: bytes(list(numbers)),
-    "fromhex": bytes.fromhex,
-    "unhexlify": bytes.fromhex,
-    "b64decode": base64.b64decode,
-    "urlsafe_b64decode": base64.urlsafe_b64decode,
-    "date": lambda year, month, day: f"{year:04d}-{month:02d}-{day:02d}",
-    "datetime": lambda year, month, day, *_: f"{year:04d}-{month:02d}-{day:02d}",
-    "fromisoformat": str,
-}
 
 
 class Literal(NamedTuple):
@@ -82,12 +62,11 @@ def code_lines(file: File) -> Iterator[tuple[int, str, str]]:
 def _of_python(tree: ast.Module) -> Iterator[Literal]:
     """The literals of a syntax tree, without docstrings. A part of text that is put together is told with all of it,
     once."""
-    known = constants(tree)
 
     def visit(node: ast.AST, compared: bool, condition: int) -> Iterator[Literal]:
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             return
-        text = None if isinstance(node, ast.Name) and not compared else folded(node, known)
+        text = None if isinstance(node, ast.Name) and not compared else folded(node)
         if text is not None and isinstance(node, ast.expr):
             lines = {node.lineno, node.end_lineno or node.lineno}
             yield from (Literal(line, text, compared, condition) for line in lines)
@@ -143,8 +122,6 @@ def _of_block(first: int, text: str) -> Iterator[Literal]:
         bare = lines[number]
         return Literal(first + number, literal, bool(_COMPARING.search(bare)), first + number)
 
-    for found in _CHARACTERS.finditer(text):
-        yield told(found.start(), "".join(_unquoted(one) for one in re.findall(r"'(?:[^'\\\n]|\\.)'", found[0])))
     for found in _BESIDE.finditer(text):
         yield told(found.start(), "".join(_unquoted(one[0]) for one in _STRINGS.finditer(found[0])))
     for found in _NUMBERS.finditer(text):
@@ -161,57 +138,16 @@ def _unquoted(literal: str) -> str:
         return inside
 
 
-def constants(tree: ast.AST) -> dict[str, ast.expr]:
-    """What names are set to, where that happens once."""
-    found: dict[str, list[ast.expr]] = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
-            found.setdefault(node.targets[0].id, []).append(node.value)
-    return {name: values[0] for name, values in found.items() if len(values) == 1}
-
-
-def folded(node: ast.AST, known: Mapping[str, ast.expr]) -> str | None:
-    """The text or number that an expression makes of constants alone, as text; None if it needs anything else. A date
-    is written as in ISO 8601."""
-    try:
-        value = _value(node, known, 0)
-    except (ValueError, TypeError, OverflowError, LookupError, AttributeError):
-        return None
-    if isinstance(value, bytes):
-        return value.decode("latin-1")
-    return str(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else None
-
-
-def _value(node: ast.AST, known: Mapping[str, ast.expr], depth: int) -> Any:
-    """What an expression of constants is; raises `ValueError` for any other."""
-
-    def of(part: ast.AST) -> Any:
-        found = _value(part, known, depth + 1) if depth < _DEPTH_MAX else None
-        if found is None or (isinstance(found, str | bytes) and len(found) > _LENGTH_MAX):
-            raise ValueError("too long")
-        return found
-
+def folded(node: ast.AST) -> str | None:
+    """The text or number of a constant as text, also of several that are added up; None for anything else."""
     match node:
-        case ast.Constant(value=value):
-            return value
-        case ast.Name(id=name) if name in known:
-            return of(known[name])
-        case ast.FormattedValue(value=part):
-            return of(part)
-        case ast.JoinedStr(values=parts):
-            return "".join(str(of(part)) for part in parts)
-        case ast.List(elts=parts) | ast.Tuple(elts=parts):
-            return [of(part) for part in parts]
+        case ast.Constant(value=str() | int() | float() as value) if not isinstance(value, bool):
+            return str(value)
+        case ast.Constant(value=bytes() as data):
+            return data.decode("latin-1")
+        case ast.JoinedStr(values=parts) if all(isinstance(part, ast.Constant) for part in parts):
+            return "".join(str(part.value) for part in parts if isinstance(part, ast.Constant))
         case ast.BinOp(left=left, op=ast.Add(), right=right):
-            return of(left) + of(right)
-        case ast.Subscript(value=whole, slice=ast.Slice(lower=lower, upper=upper, step=step)):
-            return of(whole)[
-                slice(*(None if part is None else ast.literal_eval(part) for part in (lower, upper, step)))
-            ]
-        case ast.Call(func=ast.Attribute(value=ast.Name(id="codecs"), attr="decode"), args=[text, how]):
-            return codecs.decode(of(text), "rot13") if str(of(how)).startswith("rot") else of(text)
-        case ast.Call(func=ast.Attribute(value=whole, attr=name), args=given) if name in _METHODS:
-            return getattr(of(whole), name)(*map(of, given))
-        case ast.Call(func=function, args=given) if last_name(function) in _FUNCTIONS:
-            return _FUNCTIONS[last_name(function)](*map(of, given))
-    raise ValueError("not made of constants")
+            one, other = folded(left), folded(right)
+            return None if one is None or other is None else one + other
+    return None

@@ -96,7 +96,7 @@ def _judged(base: BaseCommit, task: TaskState, tip: str) -> Verdict:
 def _confirmed(task: TaskState, found: Verdict) -> Verdict:
     """The verdict without what the variant overrules: that the fix may know its test."""
     change = found.evidence.change
-    kept = change._replace(flags=tuple(flag for flag in change.flags if flag.kind not in echo.KINDS))
+    kept = change._replace(flags=tuple(flag for flag in change.flags if flag.kind not in echo.HOLDING))
     seen = found.evidence._replace(change=kept)
     claim = (task.last.collected if task.last else None) or {}
     return found._replace(evidence=seen, decision=decide(seen, claim_of(claim.get("outcome"), "")))
