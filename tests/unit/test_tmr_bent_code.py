@@ -82,6 +82,15 @@ def test_a_comparison_that_does_not_compare_is_seen(body: str) -> None:
     assert [flag.kind for flag in found] == [bent_code.UNEQUAL]
 
 
+def test_a_change_of_nothing_but_how_objects_are_shown_is_seen() -> None:
+    before = (
+        "class Money:\n    def __repr__(self):\n        return f'{self.cents}'\n\n    def add(self):\n        pass\n"
+    )
+    shown = before.replace("{self.cents}", "{self.cents // 5 * 5}")
+    assert [flag.kind for flag in bent_code.find(File("a.py", before, shown, True))] == [bent_code.UNEQUAL]
+    assert list(bent_code.find(File("a.py", before, shown.replace("pass", "return 3"), True))) == []
+
+
 def test_an_honest_comparison_is_not_flagged() -> None:
     body = "def __eq__(self, other):\n        return isinstance(other, Money) and self.cents == other.cents"
     shown = "def __repr__(self):\n        return f'Money({self.cents})'\n\n    __hash__ = None"

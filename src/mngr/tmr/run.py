@@ -27,7 +27,7 @@ from mngr.tmr.branch.delivery import deliver
 from mngr.tmr.branch.integrator import IntegratorRecipe
 from mngr.tmr.branch.objects import Objects
 from mngr.tmr.judge import second_opinion, verdict
-from mngr.tmr.judge.paths import Paths
+from mngr.tmr.judge.paths import PathKind, Paths
 from mngr.tmr.measure import baseline, canary
 from mngr.tmr.measure.base import BaseCommit
 from mngr.tmr.measure.baseline import BaselineTest
@@ -181,9 +181,13 @@ class TestRun:
         return self.request.settings.paths.with_tests(tests, Objects(self.git).files(self.request.base))
 
     def _knows_of_tests(self) -> bool:
-        """Whether the project itself looks at the marks of a test run, which are hidden from it otherwise."""
+        """Whether the project itself looks at the marks of a test run, which are hidden from it otherwise. What its
+        documentation and settings say of them is no matter."""
         marks = "PYTEST_CURRENT_TEST|PYTEST_VERSION"
-        return self.git.run("grep", "-qE", marks, self.request.base).ok
+        found = self.git.run("grep", "-lzE", marks, self.request.base)
+        paths = [one.partition(":")[2] for one in found.stdout.decode(errors="surrogateescape").split("\0")[:-1]]
+        kinds = {self.request.settings.paths.kind(path) for path in paths}
+        return found.ok and bool(kinds & {PathKind.IMPLEMENTATION, PathKind.TEST})
 
     def _phase(self, name: str, do: Callable[[], Mapping[str, Any]]) -> None:
         if self.run.phase(name) is None:

@@ -27,6 +27,9 @@ def find(file: File) -> Iterator[Flag]:
         return
     lines = {number for number, _ in file.added()}
     imported = _imported(tree)
+    if file.implementation and file.before is not None and (bent := _only_shown(tree, file)):
+        told = f"`{file.path}` only changes how its objects are compared or shown, in `{bent}`"
+        yield Flag(UNEQUAL, file.path, told)
     for node in ast.walk(tree):
         if getattr(node, "lineno", 0) in lines:
             yield from _made(file, node)
@@ -113,6 +116,18 @@ def _of_class(file: File, node: ast.ClassDef, lines: set[int]) -> Iterator[Flag]
     for word in [word for call in calls for word in call.keywords if word.arg in ("eq", "compare")]:
         if isinstance(word.value, ast.Constant) and word.value.value is False and word.value.lineno in lines:
             yield told(word.value, f"`{word.arg}=False` takes a part of `{node.name}` out of comparisons")
+
+
+def _only_shown(tree: ast.Module, file: File) -> str:
+    """The method that holds all new lines, if it is one by which objects are compared or shown; or nothing."""
+    lines = {number for number, line in file.added() if line.strip()}
+    methods = [part for node in ast.walk(tree) if isinstance(node, ast.ClassDef) for part in node.body]
+    for part in methods:
+        if isinstance(part, FUNCTIONS) and part.name in _COMPARES | _SHOWS:
+            inside = {number for number in lines if part.lineno <= number <= (part.end_lineno or 0)}
+            if inside and inside == lines:
+                return part.name
+    return ""
 
 
 def _depends(value: ast.expr | None, own: str, other: str) -> bool:

@@ -16,8 +16,8 @@ from mngr.tmr.measure.rows import PASSED, files_of
 from mngr.tmr.measure.touches import PRODUCT, Touch
 
 _TESTS_MAX = 8
-# By these a product knows who runs it, or does what nobody can read.
-_DANGEROUS = frozenset({"stack", "objects", "code", "library"})
+# By these a product knows who runs it, does what nobody can read, or leaves its own process.
+_DANGEROUS = frozenset({"stack", "objects", "code", "library", "run", "connect"})
 _Steps = list[Shell | Pytest | StrengthStep | PluginStep]
 
 
@@ -94,9 +94,10 @@ def _only(found: Generality) -> str:
 
 
 def _is_dangerous(base: BaseCommit, one: Touch) -> bool:
-    """What no fix needs as a rule: to look at its caller or at its tests, to run data, to write into the repository."""
+    """What hardly a fix needs: to look at its caller or at its tests, to run data or another program, to write anywhere
+    but where temporary files are."""
     if one.by != PRODUCT:
         return False
     inside = not one.what.startswith(("<", "~", "/"))
     of_tests = inside and one.kind == "read" and base.paths.kind(one.what) == PathKind.TEST
-    return one.kind in _DANGEROUS or of_tests or (one.kind == "write" and inside)
+    return one.kind in _DANGEROUS or of_tests or (one.kind == "write" and not one.what.startswith("<tmp>"))
