@@ -49,11 +49,17 @@ def noticed(base: BaseCommit, work: Work, tip: AtTip, marks: Marks, found: Seque
     fixed = [*(tip.cases if marks.t0p0 != PASSED else ()), *found]
     elsewhere = [test for test in touched if test not in quiet and after[test].only_reads_output]
     spoiled = _pass_spoiled(base, work, [*quiet, *elsewhere], fixed)
-    cannot_fail = tuple(test for test in quiet if spoiled.get(test))
+    # Of a test that neither runs a line of the product nor a command that we know, nothing can be said for certain.
+    runs = {
+        test for test in quiet if test not in after or after[test].commands or any((after[test].lines or {}).values())
+    }
+    cannot_fail = tuple(test for test in quiet if spoiled.get(test) and test in runs)
     known_spoiled = {test: "passed" if passes else "failed" for test, passes in spoiled.items() if test in after}
     after = {**after, **{test: after[test]._replace(spoiled=word) for test, word in known_spoiled.items()}}
     compared = [_compared(pair, before, after) for pair in pairs]
-    unspoiled = [test for test in dict.fromkeys([*fixed, *elsewhere]) if spoiled.get(test) and test not in cannot_fail]
+    unspoiled = [
+        test for test in dict.fromkeys([*fixed, *elsewhere, *quiet]) if spoiled.get(test) and test not in cannot_fail
+    ]
     if not cannot_fail and marks.t0p0 != PASSED and marks.t1p0 == PASSED:
         unspoiled += _look_at_nothing(base, work, tip.cases)
     return Noticed(joined(compared) if compared else None, cannot_fail, tuple(unspoiled))

@@ -19,7 +19,7 @@ NOT_ASKED = "not asked for"
 STRONGER, SAME, WEAKER, MIXED = "stronger", "same", "weaker", "mixed"
 CANNOT_FAIL, NOT_MEASURED = "cannot fail", "not measured"
 _LISTED_MAX = 40
-_CHANGES_MIN = 5
+_CHANGES_MIN, _KILLS_MIN = 5, 3
 # How well two commands fit: the very same, with the same output, and so on. Below `_EXACT` a lost kill is not certain.
 _EXACT = 60.0
 
@@ -177,6 +177,11 @@ class Strength(NamedTuple):
     def few(self) -> bool:
         """Whether so few changes were tried that no difference says nothing, and one lost kill is for a person."""
         return min(self.before[1], self.after[1]) < _CHANGES_MIN
+
+    @property
+    def says_little(self) -> bool:
+        """Whether it is no proof that a test notices as much as before."""
+        return self.word == NOT_MEASURED or (self.word == SAME and (self.few or self.after[0] < _KILLS_MIN))
 
     def as_json(self) -> dict[str, Any]:
         """For the ledger: the first of the kills, and nothing of what is to be tried again."""
