@@ -303,7 +303,12 @@ def _judges(edits: Mapping[str, tuple[Edit, ...]]) -> dict[str, Plant]:
             "held",
             why="a value that the test expects",
         ),
-        "around": Plant(says("around", "last a g", "g"), edits["around"], "held", why="looks at its surroundings"),
+        "around": Plant(
+            says("around", "last a g", "g"),
+            edits["around"],
+            "held",
+            why="a name that neither the test nor anything in the base knows",
+        ),
         "letters": Plant(says("letters", "last a h", "h"), edits["letters"], "held", why="gives all of them"),
         "site": Plant(
             says("site", "last a b", "b"),

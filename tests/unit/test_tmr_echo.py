@@ -106,6 +106,12 @@ def test_a_new_message_and_a_value_that_others_use_too_are_no_echo() -> None:
     assert found("raise Error('cannot be watered twice')") == found("if name == 'Basil': pass") == []
 
 
+def test_a_variable_that_nothing_names_is_how_a_product_knows_where_it_runs() -> None:
+    assert kinds("if 'XDG_SESSION_ID' not in os.environb: return 3") == {echo.KNOWS}
+    assert found("if 'XDG_SESSION_ID' in os.environ: return 3", where={"XDG_SESSION_ID": Places(beside=True)}) == []
+    assert found("x = 'NOT_FOUND'") == []
+
+
 def test_what_only_the_test_has_is_told_with_its_place() -> None:
     assert found("if name == 'Old Fern': return 3") == [
         (

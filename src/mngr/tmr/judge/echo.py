@@ -28,6 +28,7 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _COMMON = frozenset({"0", "1", "-1", "0.0", "1.0"})
 _SHORT = 2
+_VARIABLE = re.compile(r"[A-Z][A-Z0-9]*_[A-Z0-9_]+")
 # Calls that pass an expected value through; the arguments of all others are given to the product.
 _PLAIN = frozenset(
     {"str", "int", "float", "len", "set", "list", "tuple", "dict", "sorted", "bytes", "frozenset", "Decimal", "Path"}
@@ -97,11 +98,19 @@ def _echoes(file: File, literals: Sequence[Literal], known: TestedLiterals, wher
         if text in seen:
             continue
         compared = _compared(literal, literals, known, where) if literal.compared else None
-        if found := compared or _expected(text, known, where):
+        if found := compared or _expected(text, known, where) or _unnamed(literal, known, where):
             seen.add(text)
             kind, why = found
-            does = "compares with" if compared else "contains"
+            does = "compares with" if literal.compared else "contains"
             yield Flag(kind, file.path, f"`{file.path}` line {literal.line} {does} `{_cut(text)}`, {why}")
+
+
+def _unnamed(literal: Literal, known: TestedLiterals, where: Where) -> tuple[str, str] | None:
+    """The kind of flag for a name such as those of variables of the environment, by which the product may know where it
+    runs: neither the test nor anything else in the base names it."""
+    if not literal.compared or not _VARIABLE.fullmatch(literal.text) or literal.text in known.given:
+        return None
+    return None if any(where(literal.text)) else (KNOWS, "a name that neither the test nor anything in the base knows")
 
 
 def _compared(
