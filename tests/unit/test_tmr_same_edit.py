@@ -62,9 +62,16 @@ def test_an_edit_of_its_own_beside_the_same_one_stays() -> None:
 
 def test_the_same_new_file_is_one_and_indentation_means_something_elsewhere() -> None:
     assert alike("x = 1\n", "# why\nx = 1\n", base="")
-    assert alike("a:\n  b: 1\n", "a:\n  b:  1\n\n", path="c.yaml", base="")
-    assert not alike("a:\n  b: 1\n", "a:\nb: 1\n", path="c.yaml", base="")
-    assert not alike("# One\n", "# Two\n", path="README.md", base="")
+    spaced = ("a:\n  b: 1\n", "a:\n  b:  1\n\n")
+    assert alike(*spaced, path="c.yaml", base="", renamed=True) and not alike(*spaced, path="c.yaml", base="")
+    assert not alike("a:\n  b: 1\n", "a:\nb: 1\n", path="c.yaml", base="", renamed=True)
+    assert not alike("# One\n", "# Two\n", path="README.md", base="", renamed=True)
+
+
+def test_what_looks_like_a_comment_and_is_text_counts() -> None:
+    base = 'TEXT = """\nx = 0\n"""\n'
+    one, other = (base.replace("x = 0", line) for line in ("x = 1  # one", "x = 1  # two"))
+    assert not alike(one, other, base=base) and not alike(one, other, base=base, renamed=True)
 
 
 def test_the_same_lines_in_another_place_are_another_edit() -> None:

@@ -32,7 +32,7 @@ class Edit(NamedTuple):
 
 def unify(objects: Objects, works: Sequence[Sequence[PathChange]], *, renamed: bool) -> list[tuple[PathChange, ...]]:
     """The changes of each work, with every edit that an earlier work made too written as there. With `renamed`, also
-    where they differ in names that the edits themselves introduce: whether that holds is to be measured."""
+    where they differ in names that the edits themselves introduce, or in blanks: that is to be measured."""
     texts = _Texts(objects, works)
     made: dict[PathChange, PathChange] = {}
     for path, changes in texts.common.items():
@@ -77,7 +77,8 @@ def near(objects: Objects, works: Mapping[str, Sequence[PathChange]]) -> tuple[A
 
 
 def written_alike(path: str, base: bytes, versions: Sequence[bytes], *, renamed: bool) -> list[bytes]:
-    """The versions of a file, with every edit that an earlier version has too written as there."""
+    """The versions of a file, with every edit that an earlier version has too written as there: only where that is the
+    same program, unless it is `renamed`, and will be measured."""
     lines = _lines(base)
     known = set(_WORDS.findall(base.decode(errors="replace")))
     seen: defaultdict[tuple[str, ...], list[Edit]] = defaultdict(list)
@@ -92,8 +93,25 @@ def written_alike(path: str, base: bytes, versions: Sequence[bytes], *, renamed:
                 seen[kind].append(edit)
             edits.append(like if like is not None and like not in edits else edit)
         text = _spliced(lines, edits)
-        made.append(version if text is None else text)
+        made.append(text if text is not None and _is_same(path, version, text, renamed=renamed) else version)
     return made
+
+
+def _is_same(path: str, one: bytes, other: bytes, *, renamed: bool) -> bool:
+    """Whether two versions of a file are the same program; with `renamed`, whether they say the same texts, so that the
+    rest can be measured. What looks alike in a hunk may be inside of a text."""
+    if one == other or not path.endswith(".py"):
+        return one == other or renamed
+    trees = [tree for text in (one, other) if (tree := parsed(text.decode(errors="replace")))]
+    said = [_texts(tree) if renamed else [ast.dump(tree)] for tree in trees]
+    return len(said) == 2 and said[0] == said[1]
+
+
+def _texts(tree: ast.AST) -> list[str]:
+    """The texts of a program but its docstrings."""
+    remarks = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr) and _is_remark(node)}
+    constants = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in remarks]
+    return [repr(node.value) for node in constants]
 
 
 class _Texts:
