@@ -292,7 +292,7 @@ class Visit:
         }
         lines = []
         for test, (verdicts, place) in wanted.items():
-            row = found[_name(test)]
+            row = found.get(_name(test), {"verdict": "", "why": f"no such task among {sorted(found)}", "place": ""})
             self.check(f"the verdict on {test}", row["verdict"] in verdicts or row["why"], True)
             self.check(f"the place of {test}", row["place"] == "on the branch", place == "on the branch")
             lines.append(f"  {row['verdict']:10} {row['place'] or '-':14} {test}")
@@ -338,7 +338,7 @@ def visit(name: str) -> list[str]:
         result = there.run()
         count = there.check_baseline(plain)
         print("\n".join(there.check_verdicts(result)))
-        print(f"  sanity check: {result['canary']}")
+        print(f"  sanity check: {result['canary']}; verdicts: {result['verdicts']}")
         phases = ", ".join(f"{phase} {seconds:.1f} s" for phase, seconds in there.phases().items())
         print(f"  {count} tests at the base; {phases}")
         whole = result["seconds"]
