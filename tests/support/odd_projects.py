@@ -182,7 +182,10 @@ PROJECTS = {
     "unittest with subtests": OddProject(text=CLASSES, edits=UNITTEST),
     "tests below src": SRC._replace(settings={"paths.implementation": '["src/"]'}),
     "a sub-directory": OddProject(
-        "app/calc.py", "app/tests/test_calc.py", settings={"test_command": "cd app && {plain}"}
+        "app/calc.py",
+        "app/tests/test_calc.py",
+        text=PARAMETERS,  # all cases of one function are one task there too
+        settings={"test_command": "cd app && {plain}"},
     ),
     "norecursedirs": OddProject(files=ini("norecursedirs = build dist")),
     "settings beside the tests": OddProject(files={"tests/pytest.ini": "[pytest]\naddopts = -ra\n"}),

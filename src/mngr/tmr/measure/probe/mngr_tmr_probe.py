@@ -327,16 +327,21 @@ def portable(nodeid: str) -> str:
     if "/../" in nodeid:  # beside the directory that pytest runs in
         file, colons, rest = nodeid.partition("::")
         nodeid = normpath(file) + colons + rest
+    return anywhere(nodeid)
+
+
+def anywhere(text: str) -> str:
+    """A text without the place of this checkout."""
     for written in (TOP, TOP.encode("unicode_escape").decode("ascii")):
-        nodeid = nodeid.replace(written, CHECKOUT)
-    return nodeid
+        text = text.replace(written, CHECKOUT)
+    return text
 
 
 def described(item: pytest.Item) -> dict[str, object]:
     path, line, _ = item.location
     path = os.path.relpath(os.path.join(str(item.config.rootpath), path), TOP)
     function = getattr(item, "function", None)
-    nodeid, name = portable(item.nodeid), portable(item.name)
+    nodeid, name = portable(item.nodeid), anywhere(item.name)
     facts = {"id": nodeid, "file": path, "line": (line or 0) + 1, "name": name, "doc": "", "body": "-" * 16}
     facts["place"] = Place.prefix
     # Without its parameters: the function, of which this is one case.
