@@ -234,8 +234,8 @@ PROJECTS = {
         settings={
             "prepare": "{python} -m venv --without-pip .venv && {python} -m pip --python .venv/bin/python install -q"
             " --no-index --no-deps --disable-pip-version-check -e . && {python} -c '"
-            'import glob, sysconfig; open(glob.glob(".venv/lib/*/site-packages")[0] + "/tools.pth", "w").write('
-            'sysconfig.get_path("purelib"))\'',
+            'import glob, sys; open(glob.glob(".venv/lib/*/site-packages")[0] + "/tools.pth", "w").write('
+            '"\\n".join(filter(None, sys.path)))\'',
             "test_command": ".venv/bin/python -m pytest -q -p no:cacheprovider",
         },
     ),
