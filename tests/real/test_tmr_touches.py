@@ -30,6 +30,7 @@ TOUCHES = {
     "pathlib.Path(__file__).with_name('made.txt').write_text('7')": Touch("write", "src/made.txt", "product"),
     "open('/tmp/mngr-answers.json', 'a').close()": Touch("write", "<tmp>/mngr-answers.json", "product"),
     "os.remove('/tmp/mngr-answers.json')": Touch("write", "<tmp>/mngr-answers.json", "product"),
+    "shutil.rmtree(tempfile.mkdtemp(prefix='made-'))": Touch("write", "<tmp>/made-N", "product"),
     "os.system('true')": Touch("run", "true", "product"),
     "subprocess.run(['cat', '/dev/null'])": Touch("run", "cat", "product"),
     "subprocess.run([sys.executable, 'src/child.py'], check=True)": Touch("read", "setup.txt", "product"),
@@ -44,7 +45,7 @@ TOUCHES = {
 
 def test_what_a_product_touches_is_seen_wherever_it_does(tmp_path: Path) -> None:
     lines = "\n".join(f"    {line}" for line in TOUCHES)
-    modules = "import gc, inspect, os, pathlib, socket, subprocess, sys\n\n\n"
+    modules = "import gc, inspect, os, pathlib, shutil, socket, subprocess, sys, tempfile\n\n\n"
     (tmp_path / "setup.txt").write_text("7")
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "child.py").write_text("import shop\nshop.help()\n")
@@ -89,7 +90,7 @@ def test_only_what_is_new_counts_and_only_of_tests_that_came_to_their_end(tmp_pa
     assert touched(tmp_path, "import os\n\n\ndef total():\n    os._exit(0)\n") is None
 
 
-@pytest.mark.parametrize("chance", ["tempfile.mkdtemp()", "tempfile.NamedTemporaryFile().name"])
+@pytest.mark.parametrize("chance", ["tempfile.mkdtemp()", "tempfile.NamedTemporaryFile(suffix='.x').name"])
 def test_names_by_chance_are_the_same_in_every_run(tmp_path: Path, chance: str) -> None:
     product = f"import tempfile\n\n\ndef total():\n    {chance}\n    return 7\n"
     seen = []

@@ -17,7 +17,7 @@ from typing import Any
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 # The place of a path among the arguments of an event.
 _CHANGED = {
-    **dict.fromkeys(("os.remove", "os.rmdir", "os.mkdir", "os.chmod", "os.chown", "os.truncate", "os.utime"), (0,)),
+    **dict.fromkeys(("os.remove", "os.rmdir", "os.mkdir", "os.chmod", "os.chown", "os.utime"), (0,)),
     **dict.fromkeys(("os.rename", "os.link", "os.symlink", "shutil.copyfile", "shutil.move"), (0, 1)),
     "shutil.rmtree": (0,),
 }
@@ -32,7 +32,8 @@ _DIRECT = {
 }
 _CONNECTED = {"socket.connect": 1, "socket.sendto": 1, "socket.getaddrinfo": 0, "socket.gethostbyname": 0}
 _HEARD = frozenset({"open", *_CHANGED, *_READ, *_STARTED, *_CONNECTED, *_DIRECT})
-_RANDOM = re.compile(r"(?<=tmp)\w{6,}|\b[0-9a-f]{8,}\b|\d+")
+_RANDOM = re.compile(r"\b[0-9a-f]{8,}\b|\d+")
+_TEMPORARY = re.compile(r"[a-z0-9_]{8}(?=\.|$)")  # what `tempfile` puts between its prefix and suffix
 _TEXT_MAX = 300
 
 
@@ -51,6 +52,7 @@ class Touched:
             {os.path.realpath(path) + os.sep for path in (sys.prefix, sys.base_prefix, *sysconfig.get_paths().values())}
         )
         self._temporary, self._home = os.path.realpath(tempfile.gettempdir()), os.path.expanduser("~")
+        self._known = {self._top, self._temporary, *self._product}
         self._own = os.path.dirname(os.path.realpath(__file__))
         self._seen: set[tuple[str, str, str]] = set()
         self._sides: dict[str, str] = {}
@@ -90,7 +92,8 @@ class Touched:
             writes = any(letter in mode for letter in "wax+") if isinstance(mode, str) else bool((flags or 0) & _WRITES)
             self._path("write" if writes else "read", args[0], by)
         elif event in _CHANGED:
-            for at in _CHANGED[event]:
+            below = len(args) > 1 and isinstance(args[-1], int) and args[-1] >= 0  # an open directory
+            for at in () if below else _CHANGED[event]:
                 self._path("write", args[at], by)
         elif event in _READ:
             self._path("read", args[_READ[event]], by)
@@ -134,16 +137,18 @@ class Touched:
         name = os.path.realpath(os.fsdecode(path))
         inside = name.startswith(self._top + os.sep)
         device = name.startswith("/dev/") and not name.startswith("/dev/shm/")
-        if device or name.startswith(self._task) or "__pycache__" in name or name in self._product:
+        if device or name.startswith(self._task) or "__pycache__" in name or name in self._known:
             return
         if kind == "read" and (name.startswith(self._installed) or (inside and by == "test")):
             return
         if inside:
             self._add(kind, os.path.relpath(name, self._top), by)
         elif name.startswith(self._temporary + os.sep):
-            part = os.path.relpath(name, self._temporary)
-            if "pytest-of-" not in part:
-                self._add(kind, f"<tmp>/{_RANDOM.sub('N', part)}", by)
+            first, _, rest = os.path.relpath(name, self._temporary).partition(os.sep)
+            if not first.startswith("pytest-of-"):
+                self._add(
+                    kind, "/".join(filter(None, ("<tmp>", _RANDOM.sub("N", _TEMPORARY.sub("N", first)), rest))), by
+                )
         elif name.startswith(self._home + os.sep):
             self._add(kind, f"~/{os.path.relpath(name, self._home)}", by)
         else:
