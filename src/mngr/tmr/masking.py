@@ -14,7 +14,7 @@ _MOST_BYTES = 1 << 30
 _NAMES = frozenset(
     {"id", "ids", "file", "files", "function", "name", "names", "path", "paths", "place", "tests", "type", "outcome"}
 )
-_ROWS = (".rows", ".noticed", ".new", ".touched")
+_ROWS = (".rows", ".noticed")
 
 
 def mask_files(directory: str, values: Sequence[str], keep: Collection[str] = ()) -> None:

@@ -39,7 +39,7 @@ from mngr.tmr.measure.measurement import (
     read,
     script,
 )
-from mngr.tmr.measure.prepared import ARCHIVE, Place, Places
+from mngr.tmr.measure.prepared import ARCHIVE, LISTS, Place, Places
 from mngr.transfer import create
 
 ROLE = "job"
@@ -218,7 +218,8 @@ class Measurer:
                 ended = Ended(round(time.monotonic() - began, 3), problem, timed_out)
             # While the next one runs.
             agent.pull_artifacts(target)
-            mask_files(target, self._run.secrets if self._run is not None else (), keep=(ARCHIVE,))
+            names = (ARCHIVE, *LISTS, *(f"{step.name}.changed" for step in wanted.steps))
+            mask_files(target, self._run.secrets if self._run is not None else (), keep=names)
         except MngrError as error:
             if self._pool is None or isinstance(error, StopAsked) or self._pool.answers(host):
                 raise

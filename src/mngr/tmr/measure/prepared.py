@@ -17,6 +17,7 @@ from mngr.system.process import quote
 from mngr.tmr.branch.objects import Objects
 
 ARCHIVE = "prepared.tar"
+LISTS = ("prepared.read", "prepared.made")  # of files
 _QUICK = "it takes less"  # than it costs to keep
 _PLAIN = ("100644", "100755")
 _OF_GIT = (".gitattributes", ".gitmodules")
@@ -120,7 +121,7 @@ def read(directory: str, commit: str) -> PreparedFiles | None:
         return None
     inputs = None
     if os.path.exists(os.path.join(directory, "prepared.sees")):
-        lists = (files.content(os.path.join(directory, name)) for name in ("prepared.read", "prepared.made"))
+        lists = (files.content(os.path.join(directory, name)) for name in LISTS)
         paths = (path for data in lists for path in data.decode("utf-8", "surrogateescape").split("\0"))
         inputs = frozenset(path.removeprefix("./") for path in paths if path)
     return PreparedFiles(commit, archive, digest, stamp.strip(), inputs)
