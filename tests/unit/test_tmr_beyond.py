@@ -10,11 +10,11 @@ RAISED = "`3` → `6`: raises IndexError: no page 6 before and now"
 
 
 def test_inputs_with_which_both_products_raise_or_always_say_the_same_say_nothing() -> None:
-    other, empty = ALIKE.replace("six", "two"), "`3` → `6`: dict() before and now"
-    for examples in ((RAISED, RAISED.replace("6", "7")), (empty, empty)):
+    six, two, empty = (ALIKE.replace("six", word) for word in ("six", "two", "dict()"))
+    more = "`3` → `6` and 7 more: raises AssertionError: before and now"
+    for examples in ((RAISED, more, RAISED, six, two), (empty, empty, empty, more), (six, two)):
         assert _said(Generality("t", ONLY_THIS, 5, 0, examples)).word == NOT_MEASURED
-    for examples in ((RAISED, ALIKE), (ALIKE, other)):
-        assert _said(Generality("t", ONLY_THIS, 5, 0, examples)).word == ONLY_THIS
+    assert _said(Generality("t", ONLY_THIS, 5, 0, (RAISED, six, two, two))).word == ONLY_THIS
     assert _said(Generality("t", GENERAL, 5, 5, (RAISED,))).word == GENERAL
 
 

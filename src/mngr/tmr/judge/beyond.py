@@ -3,6 +3,7 @@ alone, what it touches now, which of its changed lines no test runs, and whether
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from mngr.tmr.judge.evidence import AtTip, Beyond, Marks
@@ -15,7 +16,7 @@ from mngr.tmr.measure.measurement import Measurement, MeasurementResult, PluginS
 from mngr.tmr.measure.rows import PASSED, files_of
 from mngr.tmr.measure.touches import PRODUCT, Touch
 
-_TESTS_MAX = 8
+_TESTS_MAX, _ANSWERS_MIN = 8, 3
 # By these a product knows who runs it, does what nobody can read, or leaves its own process.
 _DANGEROUS = frozenset({"stack", "objects", "code", "library", "run", "connect"})
 _Steps = list[Shell | Pytest | StrengthStep | PluginStep]
@@ -77,10 +78,11 @@ def _general(own: Sequence[str], then: MeasurementResult, now: MeasurementResult
 
 
 def _said(found: Generality) -> Generality:
-    """Other inputs say something only if the products answer to them: where both raise an error, or say the same to
-    each, the inputs may well be wrong, and nothing follows."""
-    answers = {one.rpartition("`: ")[2] for one in found.examples}
-    none = len(answers) < 2 or all(answer.startswith("raises ") for answer in answers)
+    """Other inputs say something only if the products answer to them: where most of them end in an error with both, or
+    get one answer all alike, the inputs may well be wrong, and nothing follows."""
+    answers = [re.split(r"(?:`|\d more): ", one)[-1] for one in found.examples]
+    told = [answer for answer in answers if not answer.startswith("raises ")]
+    none = len(told) < _ANSWERS_MIN or len(set(told)) == 1
     return found._replace(word=NOT_MEASURED) if found.word == ONLY_THIS and none else found
 
 
