@@ -77,12 +77,23 @@ def test_gc_removes_hosts_that_nobody_knows_and_keeps_those_with_agents(user: Us
 def test_a_host_that_is_gone_is_an_error_that_says_so(user: User, pods: Pods) -> None:
     user.mngr("create", "foo@w.pods", "--new-host", "--no-connect", "--command", "cat").ok()
     pods.delete("w")
+    missing = user.mngr("exec", "fo", "true").failed(6).stderr
+    assert "no agent named `fo` was found, and not every host answered: " in missing and "`foo`" in missing
     failed = user.mngr("exec", "foo", "true").failed(6)
     assert "provider `pods` has no host `w`" in failed.stderr and "mngr host forget w.pods" in failed.stderr
     listed = user.mngr("list", "--format", "json").ok().json
     assert [agent["state"] for agent in listed["agents"]] == ["UNKNOWN"]
     user.mngr("host", "forget", "w").ok()
     assert "no host `w` is known" in user.mngr("host", "forget", "w").failed(1).stderr
+
+
+def test_a_host_that_boots_is_waited_for(user: User, pods: Pods) -> None:
+    words = ("create", "foo@.pods", "--no-connect", "--command", "cat")
+    user.mngr(*words, env={"PODS_BOOT": "4"}).ok()
+    assert user.state("foo") == "RUNNING" and len(pods.names()) == 1
+    add_settings(user, "ready_seconds = 1\n")
+    failed = user.mngr("create", "bar@.pods", *words[2:], env={"PODS_BOOT": "9999"}).failed(6)
+    assert "connection refused" in failed.stderr and len(pods.names()) == 1
 
 
 def test_what_a_host_lacks_is_installed_where_that_is_allowed(user: User) -> None:

@@ -3,7 +3,7 @@
 without the caller's environment. Knows the few commands that a provider by settings uses, and refuses all others.
 
 It reads `PODS`, the directory of the pods, `PODS_MOST`, how many there may be, and `PODS_SLOW`, seconds before `run`
-answers, and is run as a program, not
+answers, `PODS_BOOT`, seconds before a pod runs commands, and is run as a program, not
 imported."""
 
 import json
@@ -37,6 +37,8 @@ def execute(words: list[str]) -> None:
     if flag not in ("-i", "-it") or dashes != "--":
         fail(f"unknown words {words}")
     place = pod(name)
+    if time.time() < (place / "pod.json").stat().st_mtime + float(os.environ.get("PODS_BOOT") or 0):
+        fail("dial tcp: connection refused")
     os.chdir("/")
     os.execvpe(command[0], command, environment(place))
 

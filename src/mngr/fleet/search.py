@@ -78,5 +78,12 @@ def _asked(hosts: Hosts, sites: Sequence[Site], key: str) -> list[Agent]:
         else:
             found += [Agent(site, record) for record in answer if key in (record.name, record.id)]
     if unreached is not None and not found:
-        raise unreached
+        raise unreached if any(key in host.names for host in hosts.known.all()) else _unseen(hosts, key, unreached)
     return found
+
+
+def _unseen(hosts: Hosts, key: str, unreached: MngrError) -> MngrError:
+    """A name that nothing known has, beside a host that did not answer: both are said."""
+    missing = _missing(hosts, key)
+    text = f"no agent named `{key}` was found, and not every host answered: {unreached.message}"
+    return MngrError(text, hint=missing.hint, details=unreached.details, exit_code=unreached.exit_code)

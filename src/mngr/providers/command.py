@@ -10,7 +10,7 @@ from contextlib import suppress
 
 from mngr.actions.site import Site
 from mngr.agent.limits import span
-from mngr.errors import MngrError, UsageError
+from mngr.errors import MngrError, TimedOut, UsageError
 from mngr.providers import keeper
 from mngr.providers.provider import GONE, RUNNING, STARTING, STOPPED, UNKNOWN, HostInfo, HostRequest, SettingsProvider
 from mngr.remote import boot
@@ -22,13 +22,15 @@ from mngr.workspace.origin import ensure_machine_id
 
 LINES = ("open", "open_tty", "build", "create", "list", "stop", "start", "snapshot", "destroy")
 KEYS = frozenset({*LINES, "image", "install", "hosts", "host_dir", "connect_seconds", "network", "memory", "cpus"}) | {
-    *("pids", "max_hours", "idle_stop_minutes", "waiting_minutes"),
+    *("pids", "max_hours", "idle_stop_minutes", "waiting_minutes", "ready_seconds"),
 }
 CONNECT_SECONDS = 30.0
 # How long a line may take: some download an image.
 _SECONDS = 1800.0
 _LIST_SECONDS = 30.0
 _READY_SECONDS = 300.0
+_OPEN_SECONDS = 60.0  # a machine that boots answers some time after it runs
+_NO_SHELL = (126, 127)
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 _STATES = {
     **dict.fromkeys(("running", "up", "active", "ready"), RUNNING),
@@ -156,8 +158,20 @@ class CommandProvider(SettingsProvider):
         while (info := self.host(host)).state == STARTING and not deadline.passed:
             deadline.pause(0.3)
         if info.state in (RUNNING, UNKNOWN) and not (info.state == UNKNOWN and self._lines["list"]):
+            self._wait_for_shell(host)
             return info._replace(ours=True)
         raise MngrError(f"`{host}` was created but is {info.state}", hint="its image may end at once: `sh` must run")
+
+    def _wait_for_shell(self, host: str) -> None:
+        """Until commands run there. One on which none ever does is told by whoever uses it first, who can say why."""
+        deadline = Deadline(self._number("ready_seconds", _OPEN_SECONDS))
+        argv = [*self.opening(host).argv, "true"]
+        while not deadline.passed:
+            with suppress(TimedOut):  # it may hang while the machine boots
+                result = run(argv, timeout=10.0, env=self._local.environ, cwd="/")
+                if result.ok or result.exit_code in _NO_SHELL or self.host(host).state not in (RUNNING, UNKNOWN):
+                    return
+            deadline.pause(0.5)
 
     def _recover(self, opening: Opening, error: MngrError) -> None:
         """Install what a host lacks. Raises what is wrong with the host otherwise."""

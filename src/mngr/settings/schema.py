@@ -68,7 +68,16 @@ SCHEMA: Schema = {
             **dict.fromkeys(("hosts", "options", "open", "open_tty", "build", "create", "list"), ARGUMENTS),
             **dict.fromkeys(("stop", "start", "snapshot", "destroy"), ARGUMENTS),
             **dict.fromkeys(
-                ("connect_seconds", "cpus", "gpus", "max_hours", "idle_stop_minutes", "waiting_minutes"), NUMBER
+                (
+                    "connect_seconds",
+                    "cpus",
+                    "gpus",
+                    "max_hours",
+                    "idle_stop_minutes",
+                    "waiting_minutes",
+                    "ready_seconds",
+                ),
+                NUMBER,
             ),
             **dict.fromkeys(("pids", "max_agents", "max_hosts"), WHOLE),
             **dict.fromkeys(("install", "autoscaling"), BOOLEAN),
