@@ -10,9 +10,19 @@ from tests.support.odd_projects import FACTS, PROJECTS
 from tests.support.odd_run import OddRun
 from tests.support.user import User
 
+# Shapes whose cause another one has too: `make soak` runs them.
+ALIKE = frozenset(
+    {
+        *("plain", "a few failures are enough", "settings beside the tests", "a partial clone", "a worktree"),
+        *("doctests in text files", "a namespace package", "testpaths and names of its own", "names with spaces"),
+        *("two packages with tests of one name", "warnings are errors", "random order"),
+    }
+)
+SHAPES = [pytest.param(shape, marks=[pytest.mark.soak] * (shape in ALIKE)) for shape in PROJECTS]
+
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("shape", PROJECTS)
+@pytest.mark.parametrize("shape", SHAPES)
 def test_the_work_of_agents_in_an_odd_project_is_seen_for_what_it_is(
     user: User, shape: str, record_property: Callable[[str, object], None]
 ) -> None:
