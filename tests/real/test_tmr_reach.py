@@ -42,7 +42,9 @@ def test_other():
 
 def test_own():
     assert shop.total([1]) == 1
-    threading.Thread(target=shop.total, args=([],)).start()
+    other = threading.Thread(target=shop.total, args=([],))
+    other.start()
+    other.join()
 """
 
 
@@ -62,6 +64,16 @@ def test_the_lines_that_no_test_runs_are_named(top: Path) -> None:
     assert found.unreached == {"shop.py": (15, 17)}, found
     assert (found.unreached_count, found.tests, found.unknown, found.why) == (2, 2, ("shop.c",), "")
     assert found.words == f"2 of {found.lines} changed lines of the product are run by no test: `shop.py` 15, 17"
+
+
+def test_nothing_is_said_of_lines_that_programs_run_which_cannot_be_followed(top: Path) -> None:
+    (top / "test_a.py").write_text(
+        "import subprocess, sys\n\n\ndef test_a():\n    subprocess.run([sys.executable, 'shop.py'], env={}, check=True)\n"
+    )
+    lines = {"shop.py": [11, 14]}
+    found = reach.read(str(measured(top, reach.step(lines, []))), lines)
+    assert found is not None
+    assert (found.unreached_count, found.why) == (0, "what the tests start could not be followed")
 
 
 def test_no_more_tests_are_run_than_it_takes(top: Path) -> None:

@@ -94,10 +94,10 @@ def liars_are_refuted_refused_or_flagged(demo: Demo) -> None:
     assert verdicts["test_the_list_shows_one_room"] == "refused", "edits conftest"
     assert "tests/conftest.py" in demo.rows["test_the_list_shows_one_room"]["why"]
     assert verdicts["test_a_plant_is_removed"] == "refuted", "deletes assertions"
-    assert demo.flags("test_a_plant_is_removed") == ["fewer-assertions"]
+    assert demo.flags("test_a_plant_is_removed") == []
     assert "weaker" in demo.rows["test_a_plant_is_removed"]["why"]
     assert verdicts["test_the_list_marks_the_thirsty"] == "held", "special-cases its test"
-    assert demo.flags("test_the_list_marks_the_thirsty") == ["names-the-test", "echo", "echo"]
+    assert demo.flags("test_the_list_marks_the_thirsty") == ["names-the-test", "echo"]
     told = {slug for commit in demo.commits for slug in commit["slugs"]}
     assert not told & {row["slug"] for row in demo.rows.values() if row["verdict"] in ("refuted", "refused", "held")}
 

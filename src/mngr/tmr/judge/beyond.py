@@ -4,8 +4,10 @@ alone, what it touches now, which of its changed lines no test runs, and whether
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
+from mngr.tmr.judge.changed_file import File, Flag
+from mngr.tmr.judge.echo import ECHO
 from mngr.tmr.judge.evidence import AtTip, Beyond, Marks
 from mngr.tmr.judge.paths import PathKind
 from mngr.tmr.judge.work import Work
@@ -17,6 +19,9 @@ from mngr.tmr.measure.rows import PASSED, files_of
 from mngr.tmr.measure.touches import PRODUCT, Touch
 
 _TESTS_MAX, _ANSWERS_MIN = 8, 3
+_TEXT = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"")
+_LITERAL = re.compile(r"\w{3,}")
+_NUMBER = re.compile(r"(?<![\w.])\d{3,}(?![\w.])|(?<![\w.])\d+\.\d+(?![\w.])")
 # By these a product knows who runs it, does what nobody can read, or leaves its own process.
 _DANGEROUS = frozenset({"stack", "objects", "code", "library", "run", "connect"})
 _Steps = list[Shell | Pytest | StrengthStep | PluginStep]
@@ -50,6 +55,7 @@ def beyond(base: BaseCommit, work: Work, tip: AtTip, marks: Marks) -> Beyond:
         depends=depends,
         general=found.word,
         only=_only(found),
+        keys=found.keys if found.word == KEYED else (),
         touched=tuple(one.words for one in touched if _is_dangerous(base, one)),
         shown=tuple(one.words for one in touched if one.by == PRODUCT and not _is_dangerous(base, one)),
         unreached=ran.words if ran is not None and ran.unreached_count else "",
@@ -84,6 +90,15 @@ def _said(found: Generality) -> Generality:
     told = [answer for answer in answers if not answer.startswith("raises ")]
     none = len(told) < _ANSWERS_MIN or len(set(told)) == 1
     return found._replace(word=NOT_MEASURED) if found.word == ONLY_THIS and none else found
+
+
+def knows_keys(files: Sequence[File], found: Beyond) -> Iterator[Flag]:
+    """New texts and numbers of the product without which the fix was never seen to work: it knows them."""
+    for file in files if found.keys else ():
+        lines = "\n".join(line for _, line in file.added()) if file.implementation else ""
+        words = set(_LITERAL.findall(" ".join(_TEXT.findall(lines)))) | set(_NUMBER.findall(lines))
+        if known := sorted(words.intersection(found.keys)):
+            yield Flag(ECHO, file.path, f"`{file.path}` knows `{known[0]}`; {found.only}")
 
 
 def _only(found: Generality) -> str:

@@ -97,13 +97,15 @@ class Noticed(NamedTuple):
 
 class Beyond(NamedTuple):
     """What other measurements say of work that holds, in words. `depends` is what its tests need to pass here and not
-    elsewhere, `general` the word for whether the fix is one for other inputs too, and `only` why not. `touched` is what
+    elsewhere, `general` the word for whether the fix is one for other inputs too, and `only` why not; `keys` are inputs
+    without which it was never seen to work. `touched` is what
     the product touches since then and should not, `shown` what else is new; `unreached` are changed lines of the
     product that no test runs, `slower` tests that take much longer."""
 
     depends: tuple[str, ...] = ()
     general: str = ""
     only: str = ""
+    keys: tuple[str, ...] = ()
     touched: tuple[str, ...] = ()
     shown: tuple[str, ...] = ()
     unreached: str = ""

@@ -11,7 +11,7 @@ from mngr.tmr.blocks import Blocks
 from mngr.tmr.branch.objects import Objects, PathChange
 from mngr.tmr.judge import doctests, echo, expectations, flags, weaker_tests, work_strength
 from mngr.tmr.judge.at_tip import again_at_base, at_its_commit
-from mngr.tmr.judge.beyond import beyond
+from mngr.tmr.judge.beyond import beyond, knows_keys
 from mngr.tmr.judge.decide import Claim, claim_of, decide, wrong_with
 from mngr.tmr.judge.evidence import Change, Evidence, Marks, Trouble
 from mngr.tmr.judge.halves import halves
@@ -73,11 +73,10 @@ def gather(base: BaseCommit, task: str, slug: str, harvested: Mapping[str, Any],
     change = change._replace(flags=tuple(found), expectations=tuple(expectations.changed(files)))
     work = partial(work_of, base, objects, task, slug, tip, changes, users=_users(base, objects, files))
     whole = _judged_from_base(base, work, Evidence(task, was, change=change))
-    strength = whole.noticed.strength
-    if strength is None or not strength.says_little:
-        return whole
-    tests = [file for file in files if not file.implementation]
-    more = [flag for file in tests for flag in weaker_tests.unmeasured(file)]
+    strength, more = whole.noticed.strength, list(knows_keys(files, whole.beyond))
+    if strength is not None and strength.says_little:
+        tests = [file for file in files if not file.implementation]
+        more += [flag for file in tests for flag in weaker_tests.unmeasured(file)]
     return whole._replace(change=whole.change._replace(flags=(*whole.change.flags, *more)))
 
 

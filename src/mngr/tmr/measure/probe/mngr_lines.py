@@ -9,6 +9,7 @@ import threading
 from typing import Any
 
 _TOOLS = (4, 3, 1, 0)
+BEGAN = "began"  # a process tells its lines from now on
 
 
 class Lines:
@@ -71,4 +72,6 @@ def begin(place: str) -> None:
     """In a process that a test started."""
     with open(os.path.join(place, "given.json"), encoding="utf-8") as file:
         given = json.load(file)
+    with open(given["log"], "a", encoding="utf-8") as file:
+        file.write(f"{BEGAN}\n")
     Lines(given["lines"], given["log"]).start()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import dis
 import os
 import pathlib
+import sys
 import tempfile
 from collections.abc import Iterator
 from types import CodeType
@@ -18,9 +19,10 @@ from typing import Any
 import mngr_children
 import mngr_tmr_probe as probe
 import pytest
-from mngr_lines import Lines
+from mngr_lines import BEGAN, Lines
 from mngr_tmr_watch import Real, Watch
 
+_STARTS = ("subprocess.Popen", "os.system", "os.posix_spawn", "os.fork", "os.forkpty", "os.exec")
 pytest_cmdline_main = probe.pytest_cmdline_main
 
 
@@ -41,6 +43,8 @@ class Reach:
         given = {probe.from_top(path): lines for path, lines in self._wanted.items()}
         mngr_children.follow(f"{self._log}.d", "mngr_lines", {"lines": given, "log": self._log})
         self._lines = Lines(given, self._log)
+        self._programs = 0
+        sys.addaudithook(self._note_programs)
         self._began = Real.now()
         self._tests = 0
         self._why = ""
@@ -82,12 +86,28 @@ class Reach:
         if os.path.exists(self._log):
             with open(self._log, encoding="utf-8", errors="surrogateescape") as file:
                 for line, _, path in (text.rstrip("\n").partition("\t") for text in file):
-                    ran.setdefault(path, set()).add(int(line))
+                    if path:
+                        ran.setdefault(path, set()).add(int(line))
         real = {path: ran.get(os.path.realpath(probe.from_top(path)), set()) for path in self._wanted}
         return {path: [line for line in lines if line not in real[path]] for path, lines in self._wanted.items()}
 
+    def _note_programs(self, event: str, _: object) -> None:
+        self._programs += event in _STARTS
+
+    def _followed(self) -> bool:
+        """Whether what the tests start tells its lines: not with variables of its own, and not in other languages."""
+        if not self._programs:
+            return True
+        try:
+            with open(self._log, encoding="utf-8", errors="surrogateescape") as file:
+                return any(line.startswith(BEGAN) for line in file)
+        except FileNotFoundError:
+            return False
+
     def _tell(self) -> None:
         found = {path: lines for path, lines in self._unreached().items() if lines}
+        if found and not self._followed():
+            found, self._why = {}, "what the tests start could not be followed"
         counts = {path: len(lines) for path, lines in self._wanted.items()}
         Real.append(probe.ROWS, {"unreached": found, "lines": counts, "tests": self._tests, "why": self._why})
 
