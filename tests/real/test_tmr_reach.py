@@ -68,7 +68,8 @@ def test_the_lines_that_no_test_runs_are_named(top: Path) -> None:
 
 def test_nothing_is_said_of_lines_that_programs_run_which_cannot_be_followed(top: Path) -> None:
     (top / "test_a.py").write_text(
-        "import subprocess, sys\n\n\ndef test_a():\n    subprocess.run([sys.executable, 'shop.py'], env={}, check=True)\n"
+        "import subprocess, sys\n\n\n"
+        "def test_a():\n    subprocess.run([sys.executable, 'shop.py'], env={}, check=True)\n"
     )
     lines = {"shop.py": [11, 14]}
     found = reach.read(str(measured(top, reach.step(lines, []))), lines)
