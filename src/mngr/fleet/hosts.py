@@ -128,8 +128,6 @@ class Hosts:
         """Make a host of this name and remember it, with what it is made for and by which process, before it is there:
         `mngr gc` finds one whose maker was killed. On failure nothing is left behind; what could not be removed stays
         known."""
-        from mngr.providers.provider import GONE
-
         maker = self.provider(provider)
         maker.check(request)
         if self.known.get(provider, request.name) is not None:
@@ -139,9 +137,10 @@ class Hosts:
         self.known.remember(lease)
         try:
             info = maker.create(request, progress)
-        except BaseException:
-            with held(), suppress(MngrError):  # a host that nobody can say is gone stays known, and `mngr gc` ends it
-                if maker.host(request.name).state == GONE:
+        except BaseException as error:
+            answered = isinstance(error, MngrError) and error.exit_code != UNREACHED
+            with held():
+                if _is_gone(maker, request.name, unless_known=answered):  # else `mngr gc` ends it
                     self.known.forget(provider, request.name)
             raise
         self.known.remember(lease._replace(details=dict(info.details)))
@@ -282,6 +281,17 @@ class Hosts:
             return []
         site.clock_skew = known.clock_skew
         return known.views(time.time(), error.message)
+
+
+def _is_gone(provider: Provider, name: str, *, unless_known: bool) -> bool:
+    """Whether a host is not there; `unless_known` is what counts when nobody can say."""
+    from mngr.providers.provider import GONE, UNKNOWN
+
+    try:
+        state = provider.host(name).state
+    except MngrError:
+        state = UNKNOWN
+    return state == GONE or (state == UNKNOWN and unless_known)
 
 
 def _naming(site: Site, error: MngrError) -> MngrError:
