@@ -43,7 +43,7 @@ _SCRIPT = """\
 #!/bin/sh
 # {what}
 shift
-line=$(printf '%s' {find}"$*" | sed "s/'/'\\\\''/g")
+line=$(printf '%s' {find}"$*" | sed "s/'/'\\\\\\\\''/g")
 exec {argv} "exec sh -c '$line'"
 """
 _CAREFUL_GIT = {"transfer.fsckObjects": "true", "core.hooksPath": os.devnull, "fetch.recurseSubmodules": "false"}
