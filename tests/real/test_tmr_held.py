@@ -7,7 +7,7 @@ import pytest
 from tests.support.tmr import OUTCOME, Project
 from tests.support.user import User
 
-pytestmark = pytest.mark.timeout(500)
+pytestmark = pytest.mark.timeout(900)
 
 PRODUCT = "import sys\n\n\ndef price(name, number):\n    return 0\n"
 TEST = "import calc\n\n\ndef test_{0}():\n    assert calc.price({1!r}, 41) == 82\n"
@@ -70,7 +70,7 @@ def test_fixes_that_only_look_right_wait_for_a_person(user: User) -> None:
         project.write(f"tests/test_{name}.py", test.replace("41) == 82", "3671) == 7342") if name == "answer" else test)
         project.script(f"test_{name}", text)
     project.commit("tests that fail")
-    project.tmr("--no-canary", "--failing", "--max-agents", "8", timeout=400).failed(3)
+    project.tmr("--no-canary", "--failing", "--max-agents", "8", timeout=800).failed(3)
     rows = {row["task"].rpartition("::test_")[2]: row for row in project.status()["rows"]}
     for name, (_, verdict, why) in AGENTS.items():
         assert verdict in ("", rows[name]["verdict"]) and why in rows[name]["why"], rows[name]

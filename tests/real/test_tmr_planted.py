@@ -179,10 +179,10 @@ def all_plants() -> dict[str, Plant]:
     return {**planted.plants(PRODUCT), **IN_PROCESS}
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 def test_planted_work_is_judged_as_it_is(user: User) -> None:
     plants = all_plants()
     project = planted_run.project(user, PRODUCT, plants)
-    project.tmr("--no-canary", timeout=880).failed(3)
+    project.tmr("--no-canary", timeout=1750).failed(3)
     wrong = planted_run.wrong(plants, planted_run.shown(project, plants))
     assert not wrong, "\n".join(wrong)
